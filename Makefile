@@ -1,0 +1,33 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ENGINE ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo gpu || echo cpu)
+LOCK := requirements/$(ENGINE).lock
+TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu
+READY := $(VENV)/.ready-$(ENGINE)
+
+.PHONY: setup test test-all check lock clean
+
+setup: $(READY)
+
+$(READY): $(LOCK) pyproject.toml
+	@echo "==> making $(VENV) from $(LOCK) (a few minutes, once)"
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 13) else f"Pawl needs Python 3.11 or 3.12, this is {v.major}.{v.minor}: run make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	@# The +cpu build of torch has no one source everywhere: pip's own sources first, then PyTorch's.
+	@if grep -q '^torch==.*+cpu' $(LOCK); then \
+	  torch=$$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' $(LOCK)); echo "==> $$torch"; \
+	  $(BIN)/pip install --quiet --no-deps "$$torch" 2>/dev/null || \
+	  $(BIN)/pip install --quiet --no-deps --index-url $(TORCH_CPU_INDEX) "$$torch"; fi
+	@# Hashes hold for all that every source serves alike, so for all but that torch.
+	@awk '/^torch==.*\+cpu/ {skip = 1; next} /^[^ ]/ {skip = 0} !skip' $(LOCK) > $(VENV)/hashed.txt
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r $(VENV)/hashed.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+lock: ## write both lock files anew from requirements/*.in
+	$(BIN)/uv pip compile requirements/cpu.in --override requirements/overrides-cpu.txt $(TORCH_SOURCE) \
+	  --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/cpu.lock
+	$(BIN)/uv pip compile requirements/gpu.in --override requirements/overrides-gpu.txt \
+	  --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/gpu.lock

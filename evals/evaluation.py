@@ -1,0 +1,63 @@
+"""An evaluation: one checkpoint on one suite under one engine fingerprint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evals.engine import EngineFingerprint
+from evals.identity import fingerprint
+from evals.task import TaskSpec
+
+
+class EvaluationState(StrEnum):
+    """How far an evaluation has come."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    VANISHED = "vanished"
+    """The checkpoint was deleted before all of it was evaluated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointRef:
+    """The weights of a run at a step."""
+
+    run: str
+    step: int
+    digest: str
+    """Tree hash of the files, 64 hex digits."""
+    path: str
+
+    @property
+    def name(self) -> str:
+        """Return ``RUN@STEP``."""
+        return f"{self.run}@{self.step}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What was asked of a checkpoint and under what conditions; answers and scores refer to it."""
+
+    evaluation_id: str
+    checkpoint: CheckpointRef
+    suite: str
+    suite_version: str
+    suite_fingerprint: str
+    """Hash of tasks, limits, repeats and sampling."""
+    tasks: tuple[TaskSpec, ...]
+    engine: EngineFingerprint
+    sampling: str
+    """Sampling parameters as canonical JSON."""
+    attempt: int = 0
+    """0, or the number of the A/A repeat (``--again``)."""
+    state: EvaluationState = EvaluationState.RUNNING
+    planned_items: int = 0
+    """Items over all tasks; with ``repeats`` rows each."""
+
+
+def evaluation_id(
+    checkpoint_digest: str, suite_fingerprint: str, engine_digest: str, attempt: int
+) -> str:
+    """Return the evaluation's id: the same question asked twice is the same evaluation."""
+    return fingerprint([checkpoint_digest, suite_fingerprint, engine_digest, attempt])[:32]

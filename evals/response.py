@@ -1,0 +1,42 @@
+"""What an engine answers: one row per repeat of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class FinishReason(StrEnum):
+    """Why a generation ended."""
+
+    STOP = "stop"
+    """A stop string or an end-of-sequence token."""
+    LENGTH = "length"
+    """The budget or the context was used up: the answer is cut off."""
+    ERROR = "error"
+    """There is no answer; ``Response.error`` says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """One answer of the engine, or the reason why there is none."""
+
+    request_id: str
+    repeat: int
+    """0 to k - 1 for a request with k repeats."""
+    text: str | None
+    """The answer without the stop string; None when there is none."""
+    token_ids: tuple[int, ...]
+    """The answer's tokens as sampled."""
+    finish_reason: FinishReason
+    prompt_tokens: int
+    output_tokens: int
+    error: str | None = None
+    """``code: detail`` of a failure that is not the model's: engine, host, or no room."""
+
+    def __post_init__(self) -> None:
+        """Hold that a response has a text or an error, never both or neither."""
+        if (self.text is None) == (self.error is None):
+            raise ValueError(f"response {self.request_id}: exactly one of text and error")
+        if (self.error is None) == (self.finish_reason is FinishReason.ERROR):
+            raise ValueError(f"response {self.request_id}: error and finish_reason disagree")
