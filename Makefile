@@ -26,8 +26,8 @@ $(READY): $(LOCK) pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-lock: ## write both lock files anew from requirements/*.in
+lock: ## write both lock files anew from requirements/*.in; UPGRADE=--upgrade also moves versions
 	$(BIN)/uv pip compile requirements/cpu.in --override requirements/overrides-cpu.txt $(TORCH_SOURCE) \
-	  --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/cpu.lock
+	  --python-version 3.11 --generate-hashes --no-header --no-annotate $(UPGRADE) -o requirements/cpu.lock
 	$(BIN)/uv pip compile requirements/gpu.in --override requirements/overrides-gpu.txt \
-	  --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/gpu.lock
+	  --python-version 3.11 --generate-hashes --no-header --no-annotate $(UPGRADE) -o requirements/gpu.lock

@@ -22,6 +22,8 @@ class EngineFingerprint:
     device: str
     """``cpu`` or the accelerator's name."""
     dtype: str
+    compiled: bool = False
+    """Whether the model was compiled or ran step by step."""
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
     expert_parallel: bool = False

@@ -5,7 +5,8 @@
     ├── CheckpointError       a checkpoint can't be evaluated as it is
     │   └── CheckpointVanished    it was there and is gone
     ├── ComparisonRefused     two evaluations that must not be paired (metric or prompt differs)
-    ├── EngineError           the engine did not start or died
+    ├── EngineError           the engine did not start or failed
+    │   └── WorkerLost            its process died; what it made durable stays
     ├── SandboxUnavailable    no isolation to be had here, so no model-written code is run
     └── LakeError             the lake can't be opened, is newer than this Pawl, or is damaged
 
@@ -63,6 +64,10 @@ class ComparisonRefused(PawlError):
 
 class EngineError(PawlError):
     """The inference engine did not start, or died."""
+
+
+class WorkerLost(EngineError):
+    """A worker's process died (killed, out of memory); what it made durable stays."""
 
 
 class SandboxUnavailable(PawlError):

@@ -44,7 +44,7 @@ class Evaluation:
     suite: str
     suite_version: str
     suite_fingerprint: str
-    """Hash of tasks, limits, repeats and sampling."""
+    """Hash of the suite and of every task's identity: prompts, metric, budget."""
     tasks: tuple[TaskSpec, ...]
     engine: EngineFingerprint
     sampling: str
@@ -57,7 +57,13 @@ class Evaluation:
 
 
 def evaluation_id(
-    checkpoint_digest: str, suite_fingerprint: str, engine_digest: str, attempt: int
+    checkpoint_digest: str,
+    suite_fingerprint: str,
+    plan_fingerprint: str,
+    engine_digest: str,
+    attempt: int,
 ) -> str:
     """Return the evaluation's id: the same question asked twice is the same evaluation."""
-    return fingerprint([checkpoint_digest, suite_fingerprint, engine_digest, attempt])[:32]
+    return fingerprint(
+        [checkpoint_digest, suite_fingerprint, plan_fingerprint, engine_digest, attempt]
+    )[:32]

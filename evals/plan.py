@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Protocol
 
 from evals.identity import fingerprint
-from evals.task import RequestKind
+from evals.task import Item, Message, RequestKind, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,89 @@ def build_request(
     content = asdict(request)
     del content["request_id"], content["repeats"]
     return replace(request, request_id=fingerprint(content))
+
+
+class Encoder(Protocol):
+    """The checkpoint's own tokenizer and chat template."""
+
+    @property
+    def chat(self) -> bool:
+        """Return whether prompts are conversations."""
+        ...
+
+    def encode(self, prompt: Sequence[Message] | str) -> tuple[int, ...]:
+        """Return a prompt's token ids, exactly as they will be sent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPlan:
+    """What is asked of one task."""
+
+    task: Task
+    limit: int | None
+    repeats: int
+    sampling: Sampling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Every item and request of an evaluation, in the order of the suite."""
+
+    items: Mapping[str, tuple[Item, ...]]
+    """By task name."""
+    requests: tuple[Request, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the hash of all that is asked."""
+        return fingerprint([[r.request_id, len(r.repeats)] for r in self.requests])
+
+    @property
+    def responses(self) -> int:
+        """Return how many responses a complete evaluation has."""
+        return sum(len(request.repeats) for request in self.requests)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Return the tokens of all prompts, each counted once per repeat."""
+        return sum(len(r.token_ids) * len(r.repeats) for r in self.requests)
+
+    @property
+    def output_tokens_at_most(self) -> int:
+        """Return the tokens of all answers if each used its whole budget."""
+        return sum(r.max_tokens * len(r.repeats) for r in self.requests)
+
+
+def build_plan(tasks: Sequence[TaskPlan], encoder: Encoder, context_tokens: int) -> Plan:
+    """Return the requests for all tasks.
+
+    A limit takes the items with the smallest ids: as good as drawn at random, the same on every
+    machine, and a larger limit keeps what a smaller one had. An answer's budget is cut to what
+    the context leaves; a prompt that leaves nothing has budget 0 and is never sent.
+    """
+    items: dict[str, tuple[Item, ...]] = {}
+    requests: list[Request] = []
+    for planned in tasks:
+        spec = planned.task.spec
+        chosen = sorted(planned.task.items(), key=lambda item: item.item_id)[: planned.limit]
+        items[spec.name] = tuple(chosen)
+        for item in chosen:
+            prompt = planned.task.prompt(item, chat=encoder.chat and not spec.completion)
+            token_ids = encoder.encode(prompt)
+            requests.append(
+                build_request(
+                    task=spec.name,
+                    item_id=item.item_id,
+                    kind=spec.kind,
+                    token_ids=token_ids,
+                    stops=spec.stops,
+                    max_tokens=max(0, min(spec.max_tokens, context_tokens - len(token_ids))),
+                    sampling=planned.sampling,
+                    repeats=planned.repeats,
+                )
+            )
+    return Plan(items=items, requests=tuple(requests))
 
 
 ResponseKey = tuple[str, int]

@@ -72,6 +72,8 @@ class TaskSpec:
     stops: tuple[str, ...] = ()
     binary: bool = True
     """True where each score is 0 or 1."""
+    completion: bool = False
+    """True where the answer continues the prompt's own text: no chat template in between."""
     prompt_fingerprint: str = ""
     """Hash of all that makes the prompt besides the item: template text, few-shot, seed."""
 

@@ -1,0 +1,394 @@
+"""lm-eval's tasks as Pawl's: its documents, prompts, filters and scorers, unforked.
+
+Tried with lm-eval 0.4.13 through its public pieces: ``TaskManager.load``, ``eval_docs``,
+``fewshot_context``, ``FilterEnsemble.apply`` and ``process_results``. Requests, scheduling,
+aggregation and statistics are Pawl's own. Two outside calls that tasks make are redirected while
+they are loaded and scored: data sets that the mirror has come from its folders, and the metric
+``code_eval`` runs programs in the sandbox instead of in this process.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from evals.errors import InputError, PawlError
+from evals.identity import fingerprint, item_id, ordinals
+from evals.scoring import Judgement
+from evals.suite import TaskEntry
+from evals.task import Capability, Item, Message, TaskSpec
+
+FEWSHOT_SEED = 1234
+"""lm-eval's own; set anew for each item, so that no prompt depends on which were built before."""
+
+DEFAULT_MAX_TOKENS = 512
+"""Where a task names no budget; lm-eval's 256 cuts reasoning answers off."""
+
+PREFERRED_FILTER = "flexible-extract"
+"""Judges the answer rather than its format, where a task has it."""
+
+NO_MATCH = "[invalid]"
+"""What lm-eval's extraction filters return where nothing matched."""
+
+CAPABILITIES = (
+    (re.compile(r"^(humaneval|mbpp|cruxeval|bigcodebench)"), Capability.CODE),
+    (
+        re.compile(
+            r"^(mgsm|xcopa|belebele|xquad|global_mmlu|mmmlu|xnli|truthfulqa-multi|m_ifeval)"
+        ),
+        Capability.MULTILINGUAL,
+    ),
+    (
+        re.compile(r"^(ruler|niah|longbench|longproc|babilong|infinitebench)"),
+        Capability.LONG_CONTEXT,
+    ),
+    (
+        re.compile(
+            r"^(truthfulqa|bbq|toxigen|realtoxicity|wmdp|ethics|crows|advanced_ai_risk|persona)"
+        ),
+        Capability.SAFETY,
+    ),
+    (re.compile(r"^(ifeval|leaderboard_ifeval|ifbench)"), Capability.INSTRUCTION_FOLLOWING),
+)
+"""By name, since lm-eval's tasks do not say; a suite may say otherwise. All else: reasoning."""
+
+
+class Mirror:
+    """Data sets on disk instead of on the hub.
+
+    Args:
+        file: ``mirror.json``: hub id to folder (relative to the file) and more. None: no mirror.
+
+    Raises:
+        InputError: The file is absent or not such a map.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self._folder = file.parent if file else Path()
+        self._entries: dict[str, dict[str, Any]] = {}
+        if file is None:
+            return
+        try:
+            self._entries = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(
+                "no such file", f"pawl.yaml: data_mirror: {file}", "correct the path or remove it"
+            ) from None
+        except (OSError, ValueError) as bad:
+            raise InputError(f"not a mirror map ({bad})", str(file), "write it again") from bad
+
+    def folder_of(self, hub_id: str) -> Path | None:
+        """Return where a hub id's data set lies, or None."""
+        entry = self._entries.get(hub_id)
+        return self._folder / str(entry["path"]) if entry else None
+
+    def overrides_of(self, task: str) -> dict[str, Any]:
+        """Return the fields that a task needs changed to read the mirror."""
+        for entry in self._entries.values():
+            found = entry.get("task_overrides", {}).get(task)
+            if found:
+                return dict(found)
+        return {}
+
+
+@contextmanager
+def redirected(mirror: Mirror) -> Iterator[None]:
+    """Let data sets come from the mirror and ``code_eval`` from the sandbox."""
+    import datasets
+    import evaluate
+
+    from evals.sandbox.code_eval import SandboxedCodeEval
+
+    load_dataset, load_metric = datasets.load_dataset, evaluate.load
+
+    def from_mirror(path: str, *args: Any, **kwargs: Any) -> Any:
+        folder = mirror.folder_of(str(path))
+        return load_dataset(str(folder) if folder else path, *args, **kwargs)
+
+    def sandboxed(path: str, *args: Any, **kwargs: Any) -> Any:
+        return SandboxedCodeEval() if path == "code_eval" else load_metric(path, *args, **kwargs)
+
+    datasets.load_dataset, evaluate.load = from_mirror, sandboxed
+    try:
+        yield
+    finally:
+        datasets.load_dataset, evaluate.load = load_dataset, load_metric
+
+
+class LmEvalTask:
+    """One task of lm-eval's behind the ``Task`` protocol.
+
+    Args:
+        task: What ``TaskManager.load`` gave.
+        entry: What the suite says of it.
+        mirror: Where its data comes from.
+    """
+
+    def __init__(self, task: Any, entry: TaskEntry, mirror: Mirror) -> None:
+        self._task = task
+        self._entry = entry
+        self._mirror = mirror
+        if task.OUTPUT_TYPE != "generate_until":
+            raise InputError(
+                f"asks for {task.OUTPUT_TYPE}, and only generate_until is answered here",
+                f"task {entry.task}",
+                "choose a generative variant, as in mmlu_generative or gsm8k",
+            )
+        if entry.num_fewshot is not None:
+            task.set_config("num_fewshot", entry.num_fewshot)
+
+    @cached_property
+    def spec(self) -> TaskSpec:
+        """Return what identifies the task."""
+        config = self._task.config
+        metric, chosen = self._primary()
+        generation = dict(config.generation_kwargs or {})
+        until = generation.get("until") or []
+        return TaskSpec(
+            name=self._entry.task,
+            version=str((config.metadata or {}).get("version", self._task.VERSION)),
+            capability=self._entry.capability or capability_of(self._entry.task),
+            metric=metric,
+            filter=chosen,
+            higher_is_better=bool(self._direction(metric)),
+            num_fewshot=int(config.num_fewshot or 0),
+            max_tokens=self._entry.max_tokens or budget_of(generation),
+            stops=tuple([until] if isinstance(until, str) else until),
+            binary=metric in {"exact_match", "acc"} or metric.startswith("pass@1"),
+            completion=bool(config.unsafe_code) and not config.gen_prefix,
+            prompt_fingerprint=fingerprint_prompt(self._task),
+        )
+
+    def _primary(self) -> tuple[str, str]:
+        """Return the primary metric and filter: the suite's, or the task's first."""
+        filters = [ensemble.name for ensemble in self._task._filters]
+        metrics = [metric_name(entry) for entry in self._task.config.metric_list or []]
+        if not metrics:
+            raise InputError("lists no metric", f"task {self._entry.task}", "use another task")
+        if self._entry.metric is None:
+            chosen = PREFERRED_FILTER if PREFERRED_FILTER in filters else filters[0]
+            return metrics[0], chosen
+        metric, chosen = (part.strip() for part in self._entry.metric.split(","))
+        if metric not in metrics or chosen not in filters:
+            raise InputError(
+                f"no metric {self._entry.metric!r}",
+                f"task {self._entry.task}",
+                f"metrics are {', '.join(metrics)}; filters are {', '.join(filters)}",
+            )
+        return metric, chosen
+
+    def _direction(self, metric: str) -> bool:
+        directions = self._task.higher_is_better()
+        return bool(directions.get(metric, next(iter(directions.values()), True)))
+
+    @cached_property
+    def _documents(self) -> dict[str, Any]:
+        """Return lm-eval's documents by item id."""
+        from lm_eval.utils import handle_non_serializable, hash_string
+
+        with self._guarded("reading the documents"):
+            docs = list(self._task.eval_docs)
+            texts = [
+                json.dumps(doc, indent=2, default=handle_non_serializable, ensure_ascii=False)
+                for doc in docs
+            ]
+            targets = [str(self._task.doc_to_target(doc)) for doc in docs]
+        keys = [
+            (hash_string(text), hash_string(target))
+            for text, target in zip(texts, targets, strict=True)
+        ]
+        ids = [
+            item_id(self._entry.task, doc_hash, target_hash, ordinal)
+            for (doc_hash, target_hash), ordinal in zip(keys, ordinals(keys), strict=True)
+        ]
+        self._targets = dict(zip(ids, targets, strict=True))
+        return dict(zip(ids, docs, strict=True))
+
+    def items(self) -> Sequence[Item]:
+        """Return all items of the task's test split, or of its validation split."""
+        return tuple(
+            Item(item_id=key, doc=plain(doc), target=self._targets[key])
+            for key, doc in self._documents.items()
+        )
+
+    def prompt(self, item: Item, *, chat: bool) -> tuple[Message, ...] | str:
+        """Return lm-eval's own context for the item, few-shot examples included."""
+        turns: list[Message] = []
+
+        def keep(history: list[dict[str, str]], **_: Any) -> str:
+            turns.extend(Message(role=turn["role"], content=turn["content"]) for turn in history)
+            return ""
+
+        doc = self._documents[item.item_id]
+        with self._guarded("building a prompt"):
+            self._task.set_fewshot_seed(FEWSHOT_SEED)
+            text = self._task.fewshot_context(
+                doc,
+                num_fewshot=int(self._task.config.num_fewshot or 0),
+                apply_chat_template=chat,
+                fewshot_as_multiturn=chat,
+                chat_template=keep if chat else None,
+                gen_prefix=self._task.doc_to_prefix(doc),
+            )
+        if chat:
+            return tuple(turns)
+        return str(text)
+
+    def judge(self, item: Item, text: str) -> Judgement:
+        """Return what lm-eval's primary filter and metric say of ``text``."""
+        from lm_eval.api.instance import Instance
+
+        doc = self._documents[item.item_id]
+        instance = Instance(
+            request_type="generate_until",
+            doc=doc,
+            arguments=("", {}),
+            idx=0,
+            metadata=(self._entry.task, 0, 1),
+            resps=[text],
+        )
+        try:
+            with redirected(self._mirror):
+                for ensemble in self._task._filters:
+                    if ensemble.name == self.spec.filter:
+                        ensemble.apply([instance])
+                filtered = instance.filtered_resps[self.spec.filter]
+                results = self._task.process_results(doc, [filtered])
+        except PawlError:
+            raise
+        except Exception as bad:  # noqa: BLE001  a task's scorer may raise anything
+            return Judgement(value=None, error=f"{type(bad).__name__}: {bad}")
+        value = value_of(results, self.spec.metric)
+        parsed = filtered != NO_MATCH
+        answer = filtered if isinstance(filtered, str) and parsed else None
+        return Judgement(value=value, parsed=parsed, answer=answer)
+
+    @contextmanager
+    def _guarded(self, doing: str) -> Iterator[None]:
+        """Name the task where its own code raises."""
+        try:
+            with redirected(self._mirror):
+                yield
+        except PawlError:
+            raise
+        except Exception as bad:
+            raise InputError(
+                f"{doing} failed: {type(bad).__name__}: {bad}",
+                f"task {self._entry.task}",
+                "check that its data set is on the mirror or can be reached",
+            ) from bad
+
+
+def load_tasks(
+    entries: Sequence[TaskEntry], mirror: Mirror, include: Path | None = None
+) -> list[LmEvalTask]:
+    """Return lm-eval's tasks in the order of ``entries``.
+
+    Args:
+        entries: What the suite lists.
+        mirror: Where data sets come from.
+        include: Folder with the user's own YAML tasks.
+
+    Raises:
+        InputError: A name that lm-eval does not know, with the nearest it does; a task whose
+            data is not to be had; a kind of request that is not answered.
+    """
+    if not entries:
+        return []
+    from lm_eval.tasks import TaskManager
+
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    manager = TaskManager(include_path=str(include) if include else None)
+    for entry in entries:
+        refuse_unknown(entry.task, manager)
+    return [LmEvalTask(load_one(entry, manager, mirror), entry, mirror) for entry in entries]
+
+
+def refuse_unknown(name: str, manager: Any) -> None:
+    """Raise ``InputError`` for a name that is no single task of lm-eval's."""
+    known = set(manager.all_subtasks)
+    if name in known:
+        return
+    if name in manager.all_tasks:
+        raise InputError(
+            "is a group of tasks",
+            f"task {name}",
+            "list its tasks one by one; `lm_eval --tasks list` shows them",
+        )
+    near = difflib.get_close_matches(name, known, n=3)
+    raise InputError(
+        "no such task",
+        f"task {name}",
+        f"did you mean {', '.join(near)}?" if near else "`lm_eval --tasks list` shows all",
+    )
+
+
+def load_one(entry: TaskEntry, manager: Any, mirror: Mirror) -> Any:
+    """Return one loaded task of lm-eval's."""
+    overrides = mirror.overrides_of(entry.task)
+    spec: Any = entry.task
+    if overrides:
+        spec = {"group": "pawl", "task": [{"task": entry.task, **overrides}]}
+    try:
+        with redirected(mirror):
+            return manager.load(spec)["tasks"][entry.task]
+    except PawlError:
+        raise
+    except Exception as bad:
+        raise InputError(
+            f"does not load: {type(bad).__name__}: {str(bad).splitlines()[0] if str(bad) else ''}",
+            f"task {entry.task}",
+            "check that its data set is on the mirror or can be reached",
+        ) from bad
+
+
+def capability_of(name: str) -> Capability:
+    """Return what an lm-eval task measures, by its name."""
+    return next(
+        (found for pattern, found in CAPABILITIES if pattern.match(name)), Capability.REASONING
+    )
+
+
+def metric_name(entry: dict[str, Any]) -> str:
+    """Return the key under which ``process_results`` reports an entry of ``metric_list``."""
+    metric = entry["metric"]
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", str(metric))
+    if name == "pass_at_k":
+        ks = entry.get("k", [1])
+        return f"pass@{ks if isinstance(ks, int) else ks[0]}"
+    return str(name)
+
+
+def value_of(results: dict[str, Any], metric: str) -> float | None:
+    """Return the primary metric of one item; None where it is no number."""
+    value = results.get(metric)
+    if isinstance(value, bool | int | float):
+        return float(value)
+    return None
+
+
+def budget_of(generation: dict[str, Any]) -> int:
+    """Return a task's budget in tokens under any of the names that tasks use."""
+    for key in ("max_gen_toks", "max_new_tokens", "max_tokens"):
+        if generation.get(key):
+            return int(generation[key])
+    return DEFAULT_MAX_TOKENS
+
+
+def fingerprint_prompt(task: Any) -> str:
+    """Return the hash of a task's configuration: templates, few-shot, filters, data set."""
+    text = json.dumps(task.dump_config(), sort_keys=True, default=str, ensure_ascii=False)
+    return fingerprint([re.sub(r" at 0x[0-9a-f]+", "", text), FEWSHOT_SEED])
+
+
+def plain(doc: Any) -> dict[str, Any]:
+    """Return a document with JSON types only."""
+    value = json.loads(json.dumps(doc, default=str, ensure_ascii=False))
+    return value if isinstance(value, dict) else {"doc": value}

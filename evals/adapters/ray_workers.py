@@ -1,0 +1,184 @@
+"""Ray actors, one engine each: the same code path on a laptop and on a cluster.
+
+A lone command starts a private head on this machine and ends it; with an address the workers are
+placed on that cluster. What an actor builds and does is given as picklable functions, so that Ray
+knows nothing of vLLM and storage, and they nothing of Ray.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evals.errors import EngineError, PawlError, WorkerLost
+from evals.plan import Request
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "DO_NOT_TRACK": "1",
+}
+
+BuildEngine = Callable[[], Any]
+"""Makes an engine on the worker."""
+
+WorkOn = Callable[[Any, Sequence[Request]], Iterator[int]]
+"""Lets the engine answer requests and makes the answers durable; yields how many more are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerShape:
+    """What one worker needs of a machine."""
+
+    gpus: int = 0
+    environment: Mapping[str, str]
+    """Variables that its process starts with."""
+
+
+@contextmanager
+def ray_head(address: str | None, project: Path) -> Iterator[None]:
+    """Connect to the cluster at ``address``, or own a private head until the block ends.
+
+    Args:
+        address: Of a running cluster; None: start a head of one's own.
+        project: Folder of the project; heads of different projects and users stay apart.
+
+    Raises:
+        EngineError: Ray did not start or can't be reached.
+    """
+    os.environ.update(QUIET)
+    import ray
+
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None:
+        options |= {
+            "address": "local",
+            "include_dashboard": False,
+            "_node_ip_address": "127.0.0.1",
+            "_temp_dir": str(ray_folder(project)),
+            "object_store_memory": 128 * 1024 * 1024,
+        }
+    else:
+        options["address"] = address
+    try:
+        ray.init(**options)
+    except Exception as bad:
+        raise EngineError(
+            f"Ray did not start: {str(bad).splitlines()[0] if str(bad) else type(bad).__name__}",
+            address or "private head",
+            "correct ray.address in pawl.yaml, or remove it for a head of one's own",
+        ) from bad
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def ray_folder(project: Path) -> Path:
+    """Return Ray's folder for this user and project; short, since socket paths lie below it."""
+    name = hashlib.sha256(str(project.resolve()).encode()).hexdigest()[:8]
+    return Path(tempfile.gettempdir()) / f"pawl-{os.getuid()}-{name}"
+
+
+class RayWorker:
+    """One actor with one engine, from the engine's start to the worker's end.
+
+    Args:
+        build: Makes the engine on the worker.
+        shape: What the worker needs.
+
+    Raises:
+        PawlError: What ``build`` raised.
+        WorkerLost: The worker died while it started.
+    """
+
+    def __init__(self, build: BuildEngine, shape: WorkerShape) -> None:
+        import ray
+
+        remote = ray.remote(_Holder).options(
+            num_cpus=0 if shape.gpus else 1,
+            num_gpus=shape.gpus,
+            runtime_env={"env_vars": dict(shape.environment)},
+        )
+        self._actor = remote.remote(build)
+        with _named_errors():
+            ray.get(self._actor.ready.remote())
+
+    def answer(self, work: WorkOn, requests: Sequence[Request]) -> Iterator[int]:
+        """Yield how many more answers are durable, as the worker tells it.
+
+        Raises:
+            PawlError: What ``work`` raised.
+            WorkerLost: The worker died; what it made durable stays.
+        """
+        import ray
+
+        counts = self._actor.work.options(num_returns="streaming").remote(work, list(requests))
+        with _named_errors():
+            for count in counts:
+                yield ray.get(count)
+
+    def close(self) -> None:
+        """End the actor and its process."""
+        import ray
+
+        ray.kill(self._actor)
+
+
+class _Holder:
+    """Lives in the worker's process and holds its engine."""
+
+    def __init__(self, build: BuildEngine) -> None:
+        self._engine = build()
+
+    def ready(self) -> bool:
+        """Return once the engine is there."""
+        return True
+
+    def work(self, work: WorkOn, requests: Sequence[Request]) -> Iterator[int]:
+        """Yield what ``work`` yields."""
+        yield from work(self._engine, requests)
+
+
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    """Give Ray's wrapped errors back as what they were on the worker."""
+    from ray.exceptions import RayActorError, RayTaskError
+
+    try:
+        yield
+    except RayTaskError as wrapped:
+        raise _cause(wrapped) from wrapped
+    except RayActorError as died:
+        cause = getattr(died, "cause", None) or died.__cause__
+        if isinstance(cause, RayTaskError):
+            raise _cause(cause) from died
+        raise WorkerLost(
+            f"a worker died: {str(died).strip().splitlines()[-1]}",
+            "engine",
+            "run the same command again: what is stored stays (dmesg tells of a memory kill)",
+        ) from died
+
+
+def _cause(wrapped: Any) -> BaseException:
+    cause = getattr(wrapped, "cause", None)
+    if isinstance(cause, PawlError | OSError):
+        return cause
+    return EngineError(
+        f"a worker failed: {type(cause or wrapped).__name__}: {first_words(str(cause or wrapped))}",
+        "engine",
+        "run the same command again: what is stored stays",
+    )
+
+
+def first_words(text: str) -> str:
+    """Return the last line of a message or traceback that says something, shortened."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "no message"

@@ -1,0 +1,128 @@
+"""The checkpoint's own tokenizer and chat template, and nothing between them and the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evals.checkpoint import CheckpointFolder
+from evals.errors import CheckpointError
+from evals.identity import fingerprint, sha256_text
+
+if TYPE_CHECKING:
+    from evals.task import Message
+
+TOKENIZER_PARTS = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+)
+
+
+class PromptEncoder:
+    """Turns prompts into the token ids that the checkpoint was trained to see.
+
+    Args:
+        folder: The checkpoint.
+        chat: Whether prompts are conversations; needs a chat template.
+
+    Raises:
+        CheckpointError: The tokenizer does not load, or there is no template to apply.
+    """
+
+    def __init__(self, folder: CheckpointFolder, *, chat: bool) -> None:
+        if chat and folder.chat_template is None:
+            raise CheckpointError(
+                "the suite asks for a chat template and the checkpoint has none",
+                str(folder.path),
+                "set chat_template: false in the suite, or copy the template into the folder",
+            )
+        self.chat = chat
+        self._template = folder.chat_template if chat else None
+        self._tokenizer = load_tokenizer(folder.path)
+        self._bos = self._tokenizer.bos_token_id
+        self._adds_eos = self._ends_with_eos()
+
+    def encode(self, prompt: Sequence[Message] | str) -> tuple[int, ...]:
+        """Return the ids of a conversation or of plain text, with at most one BOS in front.
+
+        A conversation that ends with an assistant's turn is continued, any other is answered.
+        """
+        if isinstance(prompt, str):
+            ids = list(self._tokenizer(prompt).input_ids)
+            if self._adds_eos and ids:
+                ids.pop()
+        else:
+            ids = self._render(prompt)
+        if self._bos is not None and ids[:2] == [self._bos, self._bos]:
+            ids = ids[1:]
+        return tuple(ids)
+
+    def _render(self, messages: Sequence[Message]) -> list[int]:
+        from jinja2 import TemplateError
+
+        turns = [{"role": m.role, "content": m.content} for m in messages]
+        continued = bool(turns) and turns[-1]["role"] == "assistant"
+        try:
+            ids: Any = self._tokenizer.apply_chat_template(
+                turns,
+                chat_template=self._template,
+                tokenize=True,
+                return_dict=False,
+                add_generation_prompt=not continued,
+                continue_final_message=continued,
+            )
+        except (TemplateError, ValueError) as bad:
+            raise CheckpointError(
+                f"the chat template refused a conversation of {[t['role'] for t in turns]}: {bad}",
+                "chat template",
+                "set chat_template: false in the suite, or mend the template",
+            ) from bad
+        return list(ids)
+
+    def _ends_with_eos(self) -> bool:
+        eos = self._tokenizer.eos_token_id
+        ids = self._tokenizer("x").input_ids
+        return eos is not None and len(ids) > 1 and ids[-1] == eos
+
+    @property
+    def template_digest(self) -> str:
+        """Return the hash of the template in use, or ``none``."""
+        return sha256_text(self._template) if self._template is not None else "none"
+
+
+def load_tokenizer(path: Path) -> Any:
+    """Return the tokenizer in a checkpoint folder; runs no code that the folder brings.
+
+    Raises:
+        CheckpointError: It does not load.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(
+            str(path), trust_remote_code=False, local_files_only=True
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as bad:
+        raise CheckpointError(
+            f"the tokenizer does not load: {str(bad).splitlines()[0] if str(bad) else bad!r}",
+            str(path),
+            "copy the tokenizer's files of the base model into the folder",
+        ) from bad
+
+
+def tokenizer_digest(folder: CheckpointFolder) -> str:
+    """Return the hash of all files that make up the tokenizer."""
+    return fingerprint(
+        {
+            name: sha256_text((folder.path / name).read_bytes().decode("latin-1"))
+            for name in TOKENIZER_PARTS
+            if (folder.path / name).exists()
+        }
+    )

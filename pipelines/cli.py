@@ -1,0 +1,72 @@
+"""The ``pawl`` command.
+
+Exit codes: 0 done or PASS, 1 FAIL, 2 INCONCLUSIVE, 3 could not be done, 64 the command line is
+wrong, 70 a fault in Pawl itself, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+import typer
+
+from evals.errors import PawlError
+from pipelines.commands import checks, comparison, evaluation, ledger, project, sandbox, statistics
+from pipelines.console import note, print_json
+
+COULD_NOT = 3
+USAGE = 64
+FAULT = 70
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="pawl",
+    help="Evaluates checkpoints and decides, with known error rates, whether they may be promoted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("init")(project.init)
+app.command("doctor")(checks.doctor)
+app.command("app")(project.serve)
+app.command("eval")(evaluation.evaluate_checkpoint)
+app.command("show")(evaluation.show)
+app.command("compare")(comparison.compare)
+app.command("gate")(comparison.gate)
+app.command("stat")(statistics.stat)
+app.add_typer(ledger.app, name="ledger")
+app.add_typer(sandbox.app, name="sandbox")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    as_json = "--json" in arguments
+    try:
+        code = app(args=list(arguments), standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as bare:
+        note(str(bare))
+        return USAGE
+    except click.ClickException as wrong:
+        wrong.show(file=sys.stderr)
+        return USAGE
+    except PawlError as failed:
+        if as_json:
+            print_json({"error": {"what": failed.what, "where": failed.where, "fix": failed.fix}})
+        note(f"pawl: {failed}")
+        return COULD_NOT
+    except (KeyboardInterrupt, click.Abort):
+        note("pawl: interrupted; what is stored stays, the same command goes on from there")
+        return INTERRUPTED
+    except Exception:  # noqa: BLE001  the last line of defence: a crash is not a verdict
+        traceback.print_exc()
+        note("pawl: a fault in Pawl itself; please report the lines above")
+        return FAULT
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    sys.exit(run(sys.argv[1:]))

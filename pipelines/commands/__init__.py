@@ -1,0 +1,1 @@
+"""The commands of ``pawl``, one file for each kind; each returns its exit code."""

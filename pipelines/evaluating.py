@@ -1,0 +1,231 @@
+"""From a checkpoint folder and a suite to a stored evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from evals.adapters.lm_eval_tasks import Mirror, load_tasks
+from evals.adapters.ray_workers import RayWorker, WorkerShape, ray_head
+from evals.adapters.tokenizer import PromptEncoder, tokenizer_digest
+from evals.adapters.vllm_engine import fingerprint_engine, worker_environment
+from evals.checkpoint import CheckpointFolder, digest_checkpoint, inspect_checkpoint, name_of
+from evals.errors import CheckpointVanished, InputError
+from evals.evaluation import CheckpointRef, Evaluation, EvaluationState, evaluation_id
+from evals.identity import canonical_json, fingerprint
+from evals.job import AnswerRequests, Progress, evaluate, silent
+from evals.plan import Plan, Request, TaskPlan, build_plan
+from evals.scoring import Score
+from evals.suite import Suite
+from evals.task import Task
+from evals.tasks.registry import GENERATED, build_task
+from pipelines.project import Project
+from pipelines.work import AnswerIntoSpool, BuildVllm
+from storage.checkpoints import CheckpointState
+from storage.store import LakeStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """An evaluation ready to run: everything is named and nothing has been asked yet."""
+
+    evaluation: Evaluation
+    plan: Plan
+    tasks: Mapping[str, Task]
+    folder: CheckpointFolder
+
+
+def scorer_version() -> str:
+    """Return the name of the rules that score responses; another name scores them anew."""
+    return f"pawl-{version('pawl')}+lm-eval-{version('lm-eval')}"
+
+
+def parse_name(text: str) -> tuple[str, int]:
+    """Return run and step of ``RUN@STEP``.
+
+    Raises:
+        InputError: It is not of that form.
+    """
+    run, mark, step = text.rpartition("@")
+    if not mark or not run or not step.isdigit():
+        raise InputError(f"{text!r} is not RUN@STEP", "checkpoint", "write it as in grpo-7b@400")
+    return run, int(step)
+
+
+def find_checkpoint(target: str, store: LakeStore) -> tuple[Path, tuple[str, int]]:
+    """Return folder and name of a checkpoint given by path or as ``RUN@STEP``.
+
+    Raises:
+        InputError: A name that the lake does not know.
+    """
+    if Path(target).exists() or "@" not in target or "/" in target:
+        return Path(target), name_of(Path(target))
+    run, step = parse_name(target)
+    stored = store.find_checkpoint(run, step)
+    if stored is None:
+        raise InputError(
+            f"no checkpoint {target} in the lake", "checkpoint", "give its folder instead"
+        )
+    return Path(stored.ref.path), (run, step)
+
+
+def load_suite_tasks(suite: Suite, project: Project) -> dict[str, Task]:
+    """Return the suite's tasks by name, in its order: Pawl's own and lm-eval's."""
+    foreign = [entry for entry in suite.tasks if entry.task not in GENERATED]
+    loaded: dict[str, Task] = {
+        entry.task: task
+        for entry, task in zip(
+            foreign, load_tasks(foreign, Mirror(project.mirror), project.tasks_folder), strict=True
+        )
+    }
+    for entry in suite.tasks:
+        if entry.task in GENERATED:
+            loaded[entry.task] = build_task(entry.task, seed=suite.seed, **entry.options)
+    return {entry.task: loaded[entry.task] for entry in suite.tasks}
+
+
+def prepare(
+    path: Path,
+    name: tuple[str, int],
+    suite: Suite,
+    project: Project,
+    *,
+    attempt: int = 0,
+    progress: Progress = silent,
+) -> Prepared:
+    """Return the evaluation of the checkpoint in ``path`` on ``suite``, named by content.
+
+    Raises:
+        CheckpointError: The folder is no whole checkpoint.
+        InputError: A task or setting is wrong.
+    """
+    folder = inspect_checkpoint(path)
+    digest = digest_checkpoint(folder, partial(progress, "digest"))
+    tasks = load_suite_tasks(suite, project)
+    chat = folder.chat_template is not None if suite.chat_template is None else suite.chat_template
+    encoder = PromptEncoder(folder, chat=chat)
+    engine = fingerprint_engine(
+        folder,
+        project.file.engine.settings(),
+        chat_template=encoder.template_digest,
+        tokenizer=tokenizer_digest(folder),
+    )
+    planned = [
+        TaskPlan(
+            task=tasks[entry.task],
+            limit=entry.limit,
+            repeats=entry.repeats,
+            sampling=suite.sampling_of(entry),
+        )
+        for entry in suite.tasks
+    ]
+    plan = build_plan(planned, encoder, engine.context_tokens)
+    specs = tuple(task.spec for task in tasks.values())
+    asked = fingerprint([suite.fingerprint, [asdict(spec) for spec in specs]])
+    evaluation = Evaluation(
+        evaluation_id=evaluation_id(digest, asked, plan.fingerprint, engine.digest, attempt),
+        checkpoint=CheckpointRef(
+            run=name[0], step=name[1], digest=digest, path=str(path.resolve())
+        ),
+        suite=suite.name,
+        suite_version=suite.version,
+        suite_fingerprint=asked,
+        tasks=specs,
+        engine=engine,
+        sampling=canonical_json({e.task: asdict(suite.sampling_of(e)) for e in suite.tasks}),
+        attempt=attempt,
+        planned_items=sum(len(items) for items in plan.items.values()),
+    )
+    return Prepared(evaluation=evaluation, plan=plan, tasks=tasks, folder=folder)
+
+
+def run(
+    prepared: Prepared,
+    store: LakeStore,
+    project: Project,
+    *,
+    progress: Progress = silent,
+    on_wait: Callable[[str], None] | None = None,
+) -> tuple[Score, ...]:
+    """Run or resume a prepared evaluation on a worker and return its scores.
+
+    Raises:
+        CheckpointVanished: The checkpoint was deleted before all was answered.
+        EngineError: The engine did not start, or died again and again.
+    """
+    checkpoint = prepared.evaluation.checkpoint
+    known = store.find_checkpoint(checkpoint.run, checkpoint.step)
+    if known is not None and known.ref.digest != checkpoint.digest:
+        raise InputError(
+            f"the lake has other weights as {checkpoint.name} ({known.ref.digest[:12]})",
+            checkpoint.path,
+            "give this checkpoint a name of its own with --as RUN@STEP",
+        )
+    sizes = dict(zip(prepared.folder.files, prepared.folder.marks, strict=True))
+    store.register_checkpoint(
+        checkpoint, {name: {"bytes": mark[0]} for name, mark in sizes.items()}
+    )
+    try:
+        return evaluate(
+            prepared.evaluation,
+            prepared.plan,
+            prepared.tasks,
+            store,
+            answer_on_ray(prepared, store, project, progress),
+            scorer_version=scorer_version(),
+            progress=progress,
+            on_wait=on_wait,
+        )
+    except CheckpointVanished:
+        store.set_checkpoint_state(checkpoint, CheckpointState.VANISHED)
+        raise
+
+
+def answer_on_ray(
+    prepared: Prepared, store: LakeStore, project: Project, progress: Progress
+) -> AnswerRequests:
+    """Return a function that starts a worker with a fresh engine and lets it answer."""
+    settings = project.file.engine.settings()
+    engine = prepared.evaluation.engine
+    build = BuildVllm(folder=prepared.folder, settings=settings, chosen=engine)
+    gpus = 0 if engine.device == "cpu" else engine.tensor_parallel * engine.pipeline_parallel
+    shape = WorkerShape(gpus=gpus, environment=worker_environment(settings))
+    work = AnswerIntoSpool(
+        spool_folder=store.spool.folder, evaluation_id=prepared.evaluation.evaluation_id
+    )
+
+    def answer(requests: Sequence[Request]) -> Iterator[int]:
+        progress("engine", 0, 1)
+        with ray_head(project.file.ray.address, project.folder):
+            worker = RayWorker(build, shape)
+            progress("engine", 1, 1)
+            try:
+                yield from worker.answer(work, requests)
+            finally:
+                worker.close()
+
+    return answer
+
+
+def next_attempt(prepared: Prepared, store: LakeStore) -> Prepared:
+    """Return the same evaluation as a further A/A repeat, beside those the lake has."""
+    evaluation = prepared.evaluation
+    attempts = [
+        stored.evaluation.attempt
+        for stored in store.find_evaluations(checkpoint_digest=evaluation.checkpoint.digest)
+        if stored.evaluation.suite_fingerprint == evaluation.suite_fingerprint
+        and stored.evaluation.engine == evaluation.engine
+        and stored.evaluation.state is EvaluationState.COMPLETE
+    ]
+    attempt = max(attempts, default=-1) + 1
+    key = evaluation_id(
+        evaluation.checkpoint.digest,
+        evaluation.suite_fingerprint,
+        prepared.plan.fingerprint,
+        evaluation.engine.digest,
+        attempt,
+    )
+    return replace(prepared, evaluation=replace(evaluation, evaluation_id=key, attempt=attempt))
