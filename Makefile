@@ -4,10 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 ENGINE ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo gpu || echo cpu)
 LOCK := requirements/$(ENGINE).lock
+# uv trusts what the system trusts, as pip does.
+export UV_SYSTEM_CERTS := 1
+export UV_NATIVE_TLS := 1
 TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu
 READY := $(VENV)/.ready-$(ENGINE)
 
-.PHONY: setup test test-all check lock clean
+.PHONY: setup test test-all check browser lock lock-check
 
 setup: $(READY)
 
@@ -31,3 +34,30 @@ lock: ## write both lock files anew from requirements/*.in; UPGRADE=--upgrade al
 	  --python-version 3.11 --generate-hashes --no-header --no-annotate $(UPGRADE) -o requirements/cpu.lock
 	$(BIN)/uv pip compile requirements/gpu.in --override requirements/overrides-gpu.txt \
 	  --python-version 3.11 --generate-hashes --no-header --no-annotate $(UPGRADE) -o requirements/gpu.lock
+
+test: setup browser ## the tests that belong to every change; says what it skipped and why
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST)
+
+test-all: setup browser ## those that take minutes too
+	$(BIN)/python -m pytest $(PYTEST)
+
+check: setup ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+browser: ## Chromium for the browser tests; without it they say that they were skipped
+	@command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || \
+	  { if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+	      echo "==> installing Chromium from the system's packages"; \
+	      (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium) >/dev/null 2>&1 \
+	        || echo "==> no Chromium to be had: browser tests will be skipped"; \
+	    else echo "==> no Chromium here: browser tests will be skipped"; fi; }
+
+lock-check: setup ## the GPU lock holds together: every pin is to be had and none contradicts another
+	@sed '/^ *--hash/d; s/ *\\$$//' requirements/gpu.lock > $(VENV)/gpu.pins
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate \
+	  --override requirements/overrides-gpu.txt -o $(VENV)/gpu.resolved \
+	  $(VENV)/gpu.pins requirements/gpu.in
+	@diff $(VENV)/gpu.pins $(VENV)/gpu.resolved && echo "requirements/gpu.lock resolves"

@@ -457,7 +457,8 @@ def task_differences(baseline: TaskSpec, candidate: TaskSpec) -> tuple[Differenc
     _refuse_other(
         ("metric_key", "higher_is_better", "binary"), baseline, candidate, "metric_differs"
     )
-    _refuse_other(("version", "num_fewshot", "kind"), baseline, candidate, "prompt_version_differs")
+    prompt = ("version", "num_fewshot", "kind", "completion")
+    _refuse_other(prompt, baseline, candidate, "prompt_version_differs")
     if baseline.prompt_fingerprint and candidate.prompt_fingerprint:
         _refuse_other(("prompt_fingerprint",), baseline, candidate, "prompt_version_differs")
     return tuple(
@@ -612,10 +613,13 @@ def _compare(name: str, pairs: Sequence[PairedScores], level: float) -> TaskComp
 
 def flips(items: ItemValues) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids of items that got worse and better, the largest change first."""
-    changed = np.flatnonzero(np.abs(np.nan_to_num(items.observed)) > SAME_SCORE)
-    ranked = sorted(changed, key=lambda i: (-abs(items.observed[i]), items.item_ids[i]))
-    lost = tuple(items.item_ids[i] for i in ranked if items.observed[i] < 0)
-    return lost, tuple(items.item_ids[i] for i in ranked if items.observed[i] > 0)
+    change = np.nan_to_num(items.observed)
+    ranked = np.argsort(-np.abs(change), kind="stable")
+    lost, gained = (
+        tuple(items.item_ids[i] for i in ranked[side * change[ranked] > SAME_SCORE])
+        for side in (-1, 1)
+    )
+    return lost, gained
 
 
 def total_outcomes(parts: Sequence[Mapping[Outcome, int]]) -> dict[str, int]:

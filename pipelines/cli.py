@@ -9,13 +9,18 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
-import click
 import typer
 
 from evals.errors import PawlError
 from pipelines.commands import checks, comparison, evaluation, ledger, project, sandbox, statistics
 from pipelines.console import note, print_json
+
+CommandLineError: Any = next(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
+)
+"""What Typer raises for a wrong command line; it has no public name of its own."""
 
 COULD_NOT = 3
 USAGE = 64
@@ -46,10 +51,7 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     try:
         code = app(args=list(arguments), standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as bare:
-        note(str(bare))
-        return USAGE
-    except click.ClickException as wrong:
+    except CommandLineError as wrong:
         wrong.show(file=sys.stderr)
         return USAGE
     except PawlError as failed:
@@ -57,7 +59,7 @@ def run(arguments: Sequence[str]) -> int:
             print_json({"error": {"what": failed.what, "where": failed.where, "fix": failed.fix}})
         note(f"pawl: {failed}")
         return COULD_NOT
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         note("pawl: interrupted; what is stored stays, the same command goes on from there")
         return INTERRUPTED
     except Exception:  # noqa: BLE001  the last line of defence: a crash is not a verdict

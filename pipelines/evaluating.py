@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,9 +23,10 @@ from evals.scoring import Score
 from evals.suite import Suite
 from evals.task import Task
 from evals.tasks.registry import GENERATED, build_task
-from pipelines.project import Project
 from pipelines.work import AnswerIntoSpool, BuildVllm
 from storage.checkpoints import CheckpointState
+from storage.naming import parse_name
+from storage.project import Project
 from storage.store import LakeStore
 
 
@@ -43,16 +45,15 @@ def scorer_version() -> str:
     return f"pawl-{version('pawl')}+lm-eval-{version('lm-eval')}"
 
 
-def parse_name(text: str) -> tuple[str, int]:
-    """Return run and step of ``RUN@STEP``.
-
-    Raises:
-        InputError: It is not of that form.
-    """
-    run, mark, step = text.rpartition("@")
-    if not mark or not run or not step.isdigit():
-        raise InputError(f"{text!r} is not RUN@STEP", "checkpoint", "write it as in grpo-7b@400")
-    return run, int(step)
+def set_library_environment(project: Project) -> None:
+    """Switch the libraries' own telemetry off and keep data set caches in the project."""
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+    if project.mirror is not None:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        os.environ.setdefault("HF_DATASETS_CACHE", str(project.state / "datasets"))
 
 
 def find_checkpoint(target: str, store: LakeStore) -> tuple[Path, tuple[str, int]]:

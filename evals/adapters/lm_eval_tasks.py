@@ -15,7 +15,7 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -302,13 +302,19 @@ def load_tasks(
     """
     if not entries:
         return []
-    from lm_eval.tasks import TaskManager
-
-    logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    manager = TaskManager(include_path=str(include) if include else None)
+    manager = task_manager(include)
     for entry in entries:
         refuse_unknown(entry.task, manager)
     return [LmEvalTask(load_one(entry, manager, mirror), entry, mirror) for entry in entries]
+
+
+@cache
+def task_manager(include: Path | None) -> Any:
+    """Return lm-eval's index of all tasks, and of the user's own; reading it takes seconds."""
+    from lm_eval.tasks import TaskManager
+
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    return TaskManager(include_path=str(include) if include else None)
 
 
 def refuse_unknown(name: str, manager: Any) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evals.errors import PawlError
 from pipelines.console import AsJson, ProjectFolder, print_json, print_table
-from pipelines.project import Project, find_project
+from storage.project import Project, find_project
 
 NETWORK_DISKS = ("nfs", "nfs4", "lustre", "cifs", "smb3", "fuse.sshfs", "ceph", "gpfs")
 BROKEN = 3

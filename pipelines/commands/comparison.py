@@ -11,9 +11,10 @@ from evals.compare import Difference, TaskComparison, compare_capabilities, comp
 from evals.gate import Decision, RuleDecision
 from evals.policy import find_policy
 from evals.stats.verdict import Verdict
-from pipelines.comparing import decide_and_store, find_sides, pair
+from pipelines.comparing import choose_sides, decide_and_store
 from pipelines.console import AsJson, ProjectFolder, print_json, print_table, print_text, share
-from pipelines.project import find_project
+from storage.pairing import pair
+from storage.project import find_project
 
 SHOWN_FLIPS = 5
 RULE_COLUMNS = (
@@ -35,7 +36,7 @@ def compare(
     """Compare two checkpoints item by item, by task and capability."""
     where = find_project(project)
     with where.open_store() as store:
-        sides = find_sides(candidate, baseline, suite, store)
+        sides = choose_sides(candidate, baseline, suite, store)
         paired = pair(sides, store, store.snapshot())
     tasks = [compare_task(one) for one in paired.tasks]
     capabilities = compare_capabilities(paired.tasks)
@@ -109,7 +110,7 @@ def gate(
     rules = find_policy(policy)
     where = find_project(project)
     with where.open_store() as store:
-        sides = find_sides(candidate, against, suite, store)
+        sides = choose_sides(candidate, against, suite, store)
         decision, entry = decide_and_store(rules, sides, store)
     if json:
         print_json(decision.to_json())

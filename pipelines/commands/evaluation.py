@@ -27,11 +27,12 @@ from pipelines.evaluating import (
     Prepared,
     find_checkpoint,
     next_attempt,
-    parse_name,
     prepare,
     run,
+    set_library_environment,
 )
-from pipelines.project import find_project, set_library_environment
+from storage.naming import parse_name
+from storage.project import find_project
 from storage.store import LakeStore
 
 T = TypeVar("T")

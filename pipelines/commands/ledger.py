@@ -7,8 +7,8 @@ from typing import Any
 import typer
 
 from pipelines.console import AsJson, ProjectFolder, print_json, print_table, print_text
-from pipelines.project import find_project
 from storage.ledger import LedgerEntry
+from storage.project import find_project
 
 DAMAGED = 3
 

@@ -11,7 +11,7 @@ import typer
 
 from evals.errors import InputError
 from pipelines.console import AsJson, ProjectFolder, note, print_json, print_text
-from pipelines.project import PROJECT_FILE, find_project
+from storage.project import PROJECT_FILE, find_project
 
 TEMPLATE = """\
 # Pawl's project file. Everything has a default; paths are relative to this folder.

@@ -1,0 +1,40 @@
+"""Run the small job on a lake with the scripted engine; a test kills this process.
+
+Usage: run_small_job.py PROJECT_FOLDER DELAY_S
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from evals.adapters.scripted import ScriptedEngine
+from evals.job import answer_here, evaluate
+from evals.plan import Request
+from small_task import DigitTask, small_evaluation, small_plan
+from storage.connection import LakeConfig, open_lake
+from storage.store import LakeStore
+
+
+def script(request: Request, repeat: int) -> str:
+    number = int(request.item_id[:6], 16) + repeat
+    return ["1", "22222", "no digit", str(number % 10)][number % 4]
+
+
+def main() -> None:
+    folder, delay_s = Path(sys.argv[1]), float(sys.argv[2])
+    folder.mkdir(exist_ok=True)
+    task = DigitTask(60)
+    plan = small_plan(task, repeats=2)
+    evaluation = small_evaluation(task, plan)
+    with open_lake(
+        LakeConfig(catalog=str(folder / "lake.sqlite"), data_path=folder / "lake")
+    ) as lake:
+        store = LakeStore(lake, folder)
+        answer = answer_here(ScriptedEngine(script, delay_s), store, evaluation.evaluation_id)
+        evaluate(evaluation, plan, {"digits": task}, store, answer, scorer_version="1")
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
