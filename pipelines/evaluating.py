@@ -25,7 +25,7 @@ from evals.task import Task
 from evals.tasks.registry import GENERATED, build_task
 from pipelines.work import AnswerIntoSpool, BuildVllm
 from storage.checkpoints import CheckpointState
-from storage.naming import parse_name
+from storage.naming import load_checkpoint
 from storage.project import Project
 from storage.store import LakeStore
 
@@ -56,7 +56,7 @@ def set_library_environment(project: Project) -> None:
         os.environ.setdefault("HF_DATASETS_CACHE", str(project.state / "datasets"))
 
 
-def find_checkpoint(target: str, store: LakeStore) -> tuple[Path, tuple[str, int]]:
+def find_checkpoint(target: str, project: Project) -> tuple[Path, tuple[str, int]]:
     """Return folder and name of a checkpoint given by path or as ``RUN@STEP``.
 
     Raises:
@@ -64,13 +64,9 @@ def find_checkpoint(target: str, store: LakeStore) -> tuple[Path, tuple[str, int
     """
     if Path(target).exists() or "@" not in target or "/" in target:
         return Path(target), name_of(Path(target))
-    run, step = parse_name(target)
-    stored = store.find_checkpoint(run, step)
-    if stored is None:
-        raise InputError(
-            f"no checkpoint {target} in the lake", "checkpoint", "give its folder instead"
-        )
-    return Path(stored.ref.path), (run, step)
+    with project.open_store() as store:
+        stored = load_checkpoint(target, store)
+    return Path(stored.ref.path), (stored.ref.run, stored.ref.step)
 
 
 def load_suite_tasks(suite: Suite, project: Project) -> dict[str, Task]:

@@ -107,9 +107,9 @@ class RayWorker:
             num_gpus=shape.gpus,
             runtime_env={"env_vars": dict(shape.environment)},
         )
-        self._actor = remote.remote(build)
+        self._actor = remote.remote()
         with _named_errors():
-            ray.get(self._actor.ready.remote())
+            ray.get(self._actor.start.remote(build))
 
     def answer(self, work: WorkOn, requests: Sequence[Request]) -> Iterator[int]:
         """Yield how many more answers are durable, as the worker tells it.
@@ -135,12 +135,12 @@ class RayWorker:
 class _Holder:
     """Lives in the worker's process and holds its engine."""
 
-    def __init__(self, build: BuildEngine) -> None:
-        self._engine = build()
+    def __init__(self) -> None:
+        self._engine: Any = None
 
-    def ready(self) -> bool:
-        """Return once the engine is there."""
-        return True
+    def start(self, build: BuildEngine) -> None:
+        """Make the engine; apart from ``__init__``, whose errors Ray gives back only as text."""
+        self._engine = build()
 
     def work(self, work: WorkOn, requests: Sequence[Request]) -> Iterator[int]:
         """Yield what ``work`` yields."""
@@ -157,9 +157,6 @@ def _named_errors() -> Iterator[None]:
     except RayTaskError as wrapped:
         raise _cause(wrapped) from wrapped
     except RayActorError as died:
-        cause = getattr(died, "cause", None) or died.__cause__
-        if isinstance(cause, RayTaskError):
-            raise _cause(cause) from died
         raise WorkerLost(
             f"a worker died: {str(died).strip().splitlines()[-1]}",
             "engine",

@@ -171,24 +171,24 @@ class VllmEngine:
         from vllm.engine.arg_utils import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
 
-        arguments = EngineArgs(
-            model=str(folder.path),
-            tokenizer=str(folder.path),
-            trust_remote_code=False,
-            load_format="safetensors",
-            generation_config="vllm",
-            dtype=chosen.dtype,
-            max_model_len=chosen.context_tokens,
-            tensor_parallel_size=chosen.tensor_parallel,
-            pipeline_parallel_size=chosen.pipeline_parallel,
-            gpu_memory_utilization=memory_fraction(settings, chosen.device),
-            max_num_seqs=settings.parallel_sequences,
-            enforce_eager=not chosen.compiled,
-            enable_prefix_caching=True,
-            disable_log_stats=True,
-            seed=0,
-        )
         try:
+            arguments = EngineArgs(
+                model=str(folder.path),
+                tokenizer=str(folder.path),
+                trust_remote_code=False,
+                load_format="safetensors",
+                generation_config="vllm",
+                dtype=chosen.dtype,
+                max_model_len=chosen.context_tokens,
+                tensor_parallel_size=chosen.tensor_parallel,
+                pipeline_parallel_size=chosen.pipeline_parallel,
+                gpu_memory_utilization=memory_fraction(settings, chosen.device),
+                max_num_seqs=settings.parallel_sequences,
+                enforce_eager=not chosen.compiled,
+                enable_prefix_caching=True,
+                disable_log_stats=True,
+                seed=0,
+            )
             self._engine = LLMEngine.from_engine_args(arguments)
         except FileNotFoundError:
             raise

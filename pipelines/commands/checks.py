@@ -86,6 +86,8 @@ def check_lake(project: Project) -> str:
     """Return where the lake is, after opening it."""
     if not project.lake.shared:
         refuse_network_disk(Path(project.lake.catalog))
+    if not project.has_lake:
+        return f"none yet; the first evaluation makes {project.lake.name}"
     with project.open_store() as store:
         return f"{project.lake.name} opens, snapshot {store.snapshot()}"
 

@@ -56,18 +56,19 @@ def evaluate_checkpoint(
     where = find_project(project)
     set_library_environment(where)
     wanted = choose_suite(suite, tasks).limited(limit, repeats)
-    with where.open_store() as store:
-        path, found = find_checkpoint(checkpoint, store)
-        called = parse_name(name) if name else found
-        with progress_bars() as progress:
-            prepared = prepare(path, called, wanted, where, progress=progress)
-            if again:
-                prepared = next_attempt(prepared, store)
-            if not dry_run:
+    path, found = find_checkpoint(checkpoint, where)
+    called = parse_name(name) if name else found
+    with progress_bars() as progress:
+        prepared = prepare(path, called, wanted, where, progress=progress)
+        if not dry_run:
+            with where.open_store(create=True) as store:
+                if again:
+                    prepared = next_attempt(prepared, store)
                 run(prepared, store, where, progress=progress, on_wait=note)
-        if dry_run:
-            tell_plan(prepared, json)
-        else:
+    if dry_run:
+        tell_plan(prepared, json)
+    else:
+        with where.open_store() as store:
             tell_evaluation(prepared.evaluation, store, json)
     return 0
 

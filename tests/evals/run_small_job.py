@@ -8,10 +8,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from small_task import DigitTask, small_evaluation, small_plan
+
 from evals.adapters.scripted import ScriptedEngine
 from evals.job import answer_here, evaluate
 from evals.plan import Request
-from small_task import DigitTask, small_evaluation, small_plan
 from storage.connection import LakeConfig, open_lake
 from storage.store import LakeStore
 

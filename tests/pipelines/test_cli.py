@@ -100,10 +100,10 @@ def test_exit_codes_of_what_could_not_be_done(run_pawl: RunPawl, tmp_path: Path)
         (("eval", str(pickled)), "only as pickle"),
         (("eval", str(half), "--suite", "smok"), "smoke"),
         (("eval", str(half), "--suite", "smoke", "--tasks", "gsm8k"), "one of them"),
-        (("eval", "ghost@1"), "no checkpoint ghost@1"),
+        (("eval", "ghost@1"), "no lake yet"),
         (("gate", "a@1", "--against", "a@2", "--policy", "nothing.yaml"), "nothing.yaml"),
-        (("compare", "a@1", "a@2"), "a@1"),
-        (("show", "abc"), "no evaluation"),
+        (("compare", "a@1", "a@2"), "no lake yet"),
+        (("show", "abc"), "no lake yet"),
         (("stat", "nothing.json"), "nothing.json"),
     ):
         done = run_pawl(*arguments, cwd=tmp_path)
@@ -111,6 +111,7 @@ def test_exit_codes_of_what_could_not_be_done(run_pawl: RunPawl, tmp_path: Path)
         assert says in done.stderr, (arguments, done.stderr)
         assert "Traceback" not in done.stderr
         assert done.stdout == ""
+    assert not (tmp_path / ".pawl").exists(), "a refused command wrote something"
 
 
 def test_usage_errors_are_no_verdict(run_pawl: RunPawl, tmp_path: Path) -> None:
@@ -166,14 +167,12 @@ def test_stat_answers_cases_and_names_unbuilt_kinds(run_pawl: RunPawl, tmp_path:
 
 
 def test_a_lake_of_a_newer_version_is_left_alone(run_pawl: RunPawl, tmp_path: Path) -> None:
-    from storage.connection import LakeConfig, open_lake
+    from storage.project import find_project
 
-    assert run_pawl("ledger", "show", cwd=tmp_path).returncode == 0
-    config = LakeConfig(
-        catalog=str(tmp_path / ".pawl" / "lake.sqlite"), data_path=tmp_path / ".pawl" / "lake"
-    )
-    with open_lake(config) as lake:
-        lake.write(lambda tx: tx.run_script("INSERT INTO lake.migrations (version) VALUES (999)"))
+    with find_project(tmp_path).open_store(create=True) as store:
+        store.lake.write(
+            lambda tx: tx.run_script("INSERT INTO lake.migrations (version) VALUES (999)")
+        )
     done = run_pawl("ledger", "show", cwd=tmp_path)
     assert done.returncode == 3
     assert "newer" in done.stderr

@@ -252,6 +252,7 @@ def test_killed_at_three_moments_and_run_again(
             assert job.poll() is None, log.read_text()
             os.kill(job.pid, signal.SIGKILL)
             job.wait()
+        assert wait_until_gone(project), "a process of the killed command is still there"
         now = stored(project)
         assert kept.items() <= now.items(), "a stored response changed or went"
         kept = now
@@ -292,23 +293,10 @@ def test_a_checkpoint_deleted_under_the_evaluator_has_vanished(
         assert checkpoint.state.value == "vanished"
 
 
-def test_no_process_outlives_a_killed_command(project: Path, tiny: Path) -> None:
-    log = project / "kill.log"
-    with log.open("wb") as file:
-        job = subprocess.Popen(
-            command(tiny), cwd=project, stdout=file, stderr=file, start_new_session=True
-        )
-        wait_for(log, "starting the engine: 0/1", job)
-        time.sleep(8)
-        os.kill(job.pid, signal.SIGKILL)
-        job.wait()
-    assert wait_until_gone(str(project)), "a process of the killed command is still there"
-
-
-def wait_until_gone(mark: str, timeout_s: float = 60) -> bool:
+def wait_until_gone(project: Path, timeout_s: float = 60) -> bool:
     from evals.adapters.ray_workers import ray_folder
 
-    folder = str(ray_folder(Path(mark)))
+    folder = str(ray_folder(project))
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         if not any(folder in line for line in command_lines()):

@@ -1,0 +1,164 @@
+"""A project: the folder of ``pawl.yaml``, and what that file says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evals.adapters.vllm_engine import EngineSettings
+from evals.errors import InputError
+from evals.yaml_file import load_yaml
+from storage.connection import LakeConfig, open_lake
+from storage.store import LakeStore
+
+PROJECT_FILE = "pawl.yaml"
+STATE_FOLDER = ".pawl"
+
+
+class Section(BaseModel):
+    """A part of ``pawl.yaml``: nothing unknown is accepted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LakeSection(Section):
+    """Where results are kept."""
+
+    catalog: str = f"{STATE_FOLDER}/lake.sqlite"
+    """SQLite file on a local disk, or ``postgres:`` and a connection string for a team."""
+    data: str = f"{STATE_FOLDER}/lake"
+    """Folder of the Parquet files."""
+
+
+class EngineSection(Section):
+    """How vLLM is started."""
+
+    dtype: str = Field("auto", pattern=r"^(auto|float32|bfloat16|float16)$")
+    context_tokens: int | None = Field(None, ge=16)
+    tensor_parallel: int = Field(1, ge=1)
+    pipeline_parallel: int = Field(1, ge=1)
+    memory_fraction: float = Field(0.9, gt=0.0, le=1.0)
+    kv_cache_gib: float = Field(2.0, gt=0.0)
+    parallel_sequences: int = Field(64, ge=1)
+    compiled: bool | None = None
+
+    def settings(self) -> EngineSettings:
+        """Return the section as the engine's record."""
+        return EngineSettings(**self.model_dump())
+
+
+class RaySection(Section):
+    """Where workers run."""
+
+    address: str | None = None
+    """Of a running cluster; null: a head of one's own on this machine."""
+
+
+class ProjectFile(Section):
+    """``pawl.yaml``."""
+
+    lake: LakeSection = LakeSection()
+    engine: EngineSection = EngineSection()
+    ray: RaySection = RaySection()
+    data_mirror: str | None = None
+    """``mirror.json`` of data sets on disk; null: data sets come from the hub."""
+    tasks_folder: str | None = None
+    """Folder with YAML tasks of one's own, in lm-eval's format."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project's folder and configuration; paths in the file are relative to the folder."""
+
+    folder: Path
+    file: ProjectFile
+
+    def path(self, text: str) -> Path:
+        """Return a path of the file as it is meant: relative to the project's folder."""
+        return (self.folder / Path(text).expanduser()).resolve()
+
+    @property
+    def state(self) -> Path:
+        """Return the folder of spool, ledger head and caches."""
+        return self.folder / STATE_FOLDER
+
+    @property
+    def mirror(self) -> Path | None:
+        """Return the mirror's file, or None."""
+        return self.path(self.file.data_mirror) if self.file.data_mirror else None
+
+    @property
+    def tasks_folder(self) -> Path | None:
+        """Return the folder of the user's own tasks, or None.
+
+        Raises:
+            InputError: It is not there.
+        """
+        if self.file.tasks_folder is None:
+            return None
+        folder = self.path(self.file.tasks_folder)
+        if not folder.is_dir():
+            raise InputError(
+                "no such folder", f"{PROJECT_FILE}: tasks_folder: {folder}", "correct the path"
+            )
+        return folder
+
+    @property
+    def lake(self) -> LakeConfig:
+        """Return where the lake is."""
+        catalog = self.file.lake.catalog
+        if not catalog.startswith("postgres:"):
+            catalog = str(self.path(catalog))
+        return LakeConfig(catalog=catalog, data_path=self.path(self.file.lake.data))
+
+    @property
+    def has_lake(self) -> bool:
+        """Return whether there is a lake to read; True for a shared one, which only opening tells.
+
+        A missing catalogue whose data are still there is a damaged lake, not an absent one.
+        """
+        if self.lake.shared or Path(self.lake.catalog).exists():
+            return True
+        return next(self.lake.data_path.rglob("*.parquet"), None) is not None
+
+    @contextmanager
+    def open_store(self, *, create: bool = False) -> Iterator[LakeStore]:
+        """Yield the project's store.
+
+        Args:
+            create: Make the lake where there is none.
+
+        Raises:
+            InputError: There is no lake, and it is not to be made.
+            LakeError: It can't be opened.
+        """
+        if not create and not self.has_lake:
+            raise InputError(
+                "no lake yet: nothing was evaluated here",
+                str(self.folder),
+                "run `pawl eval CHECKPOINT_FOLDER`, or name another project with --project",
+            )
+        self.state.mkdir(parents=True, exist_ok=True)
+        with open_lake(self.lake) as lake:
+            yield LakeStore(lake, self.state)
+
+
+def find_project(given: Path | None) -> Project:
+    """Return the project in ``given``, or the nearest one at or above the working folder.
+
+    Where there is no ``pawl.yaml`` at all, the working folder is a project with every default.
+
+    Raises:
+        InputError: ``given`` is no folder; or file, line and field of what is wrong in it.
+    """
+    if given is not None and not given.is_dir():
+        raise InputError("no such folder", f"--project {given}", "give the folder of pawl.yaml")
+    here = (given or Path.cwd()).resolve()
+    for folder in [here] if given else [here, *here.parents]:
+        if (folder / PROJECT_FILE).exists():
+            return Project(folder=folder, file=load_yaml(folder / PROJECT_FILE, ProjectFile))
+    return Project(folder=here, file=ProjectFile())

@@ -1,0 +1,176 @@
+"""Lakes on both catalogues. Postgres comes from the server programs of this machine, if any."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from storage.connection import Lake, LakeConfig, open_lake
+from storage.store import LakeStore
+
+_NUMBERS = count()
+_REPOSITORY = Path(__file__).parents[2]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+class PostgresServer:
+    """A server of its own, on a socket in a folder of its own."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self.programs = programs
+        self.folder = folder
+        self._as = None
+        if os.geteuid() == 0:
+            self._as = (
+                "postgres"
+                if "postgres" in {each.pw_name for each in pwd.getpwall()}
+                else ("nobody")
+            )
+            shutil.chown(folder, self._as)
+
+    def call(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [self.programs / program, *arguments],
+            check=True,
+            capture_output=True,
+            cwd=self.folder,
+            user=self._as,
+            extra_groups=None if self._as is None else [],
+            env={**os.environ, "HOME": str(self.folder), "PGHOST": str(self.folder)},
+        )
+
+    def start(self) -> None:
+        self.call("initdb", "-D", "data", "-A", "trust", "-U", "pawl", "-N", "-E", "UTF8")
+        options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c fsync=off"
+        self.call("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", options, "start")
+
+    def stop(self) -> None:
+        self.call("pg_ctl", "-D", "data", "-m", "immediate", "stop")
+
+    def create(self, name: str, template: str = "template1") -> str:
+        self.call("createdb", "-U", "pawl", "-T", template, name)
+        return f"postgres:dbname={name} host={self.folder} user=pawl"
+
+
+def find_postgres() -> Path | None:
+    """Return the folder of the server programs."""
+    found = shutil.which("initdb")
+    places = [Path(found).resolve().parent] if found else []
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((place for place in places if (place / "pg_ctl").exists()), None)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    programs = find_postgres()
+    if programs is None:
+        pytest.skip("no Postgres server on this machine (initdb and pg_ctl)")
+    folder = Path(tempfile.mkdtemp(prefix="pawl-pg-"))
+    server = PostgresServer(programs, folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def made_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with an empty lake, to be copied: creating one takes a second."""
+    folder = tmp_path_factory.mktemp("made")
+    with open_lake(sqlite_config(folder)):
+        pass
+    return folder
+
+
+@pytest.fixture(scope="session")
+def made_postgres(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    with open_lake(LakeConfig(catalog=postgres.create("made"), data_path=folder)):
+        pass
+    return folder
+
+
+def sqlite_config(folder: Path) -> LakeConfig:
+    return LakeConfig(catalog=str(folder / "lake.sqlite"), data_path=folder / "data")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> LakeConfig:
+    """Return an empty lake of the test's own, on each catalogue."""
+    folder = tmp_path / "lake"
+    if request.param == "sqlite":
+        shutil.copytree(request.getfixturevalue("made_sqlite"), folder)
+        return sqlite_config(folder)
+    shutil.copytree(request.getfixturevalue("made_postgres"), folder / "data")
+    server = request.getfixturevalue("postgres")
+    catalog = server.create(f"lake{next(_NUMBERS)}", "made")
+    return LakeConfig(catalog=catalog, data_path=folder / "data")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def unmade(request: pytest.FixtureRequest, tmp_path: Path) -> LakeConfig:
+    """Return where a lake may be made, on each catalogue."""
+    if request.param == "sqlite":
+        return sqlite_config(tmp_path / "lake")
+    catalog = request.getfixturevalue("postgres").create(f"lake{next(_NUMBERS)}")
+    return LakeConfig(catalog=catalog, data_path=tmp_path / "lake" / "data")
+
+
+@pytest.fixture
+def sqlite_lake(made_sqlite: Path, tmp_path: Path) -> LakeConfig:
+    """Return an empty lake on SQLite, where the catalogue makes no difference."""
+    shutil.copytree(made_sqlite, tmp_path / "lake")
+    return sqlite_config(tmp_path / "lake")
+
+
+@pytest.fixture
+def lake(config: LakeConfig) -> Iterator[Lake]:
+    with open_lake(config) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(lake: Lake, tmp_path: Path) -> LakeStore:
+    return LakeStore(lake, tmp_path)
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Return a function that starts a worker of ``lake_workers.py``; none outlives the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(name: str, config: LakeConfig, folder: Path, *arguments: object) -> object:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                Path(__file__).with_name("lake_workers.py"),
+                name,
+                config.catalog,
+                config.data_path,
+                folder,
+                *map(str, arguments),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
