@@ -88,6 +88,8 @@ class TaskPlan:
     limit: int | None
     repeats: int
     sampling: Sampling
+    max_tokens: int | None = None
+    """Budget of an answer instead of the task's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,7 @@ def build_plan(tasks: Sequence[TaskPlan], encoder: Encoder, context_tokens: int)
     requests: list[Request] = []
     for planned in tasks:
         spec = planned.task.spec
+        budget = planned.max_tokens or spec.max_tokens
         chosen = sorted(planned.task.items(), key=lambda item: item.item_id)[: planned.limit]
         items[spec.name] = tuple(chosen)
         for item in chosen:
@@ -142,7 +145,7 @@ def build_plan(tasks: Sequence[TaskPlan], encoder: Encoder, context_tokens: int)
                     kind=spec.kind,
                     token_ids=token_ids,
                     stops=spec.stops,
-                    max_tokens=max(0, min(spec.max_tokens, context_tokens - len(token_ids))),
+                    max_tokens=max(0, min(budget, context_tokens - len(token_ids))),
                     sampling=planned.sampling,
                     repeats=planned.repeats,
                 )

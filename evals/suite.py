@@ -43,7 +43,7 @@ class TaskEntry(StrictModel):
     task: str = Field(min_length=1)
     """Name of a task of lm-eval's or of Pawl's own."""
     capability: Capability | None = None
-    """Where the task does not know it itself."""
+    """What an lm-eval task measures, where its name does not tell."""
     limit: int | None = Field(None, ge=1)
     """At most this many items, chosen by their ids; null: all."""
     repeats: int = Field(1, ge=1, le=1024)

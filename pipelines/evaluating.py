@@ -20,7 +20,7 @@ from evals.identity import canonical_json, fingerprint
 from evals.job import AnswerRequests, Progress, evaluate, silent
 from evals.plan import Plan, Request, TaskPlan, build_plan
 from evals.scoring import Score
-from evals.suite import Suite
+from evals.suite import Suite, TaskEntry
 from evals.task import Task
 from evals.tasks.registry import GENERATED, build_task
 from pipelines.work import AnswerIntoSpool, BuildVllm
@@ -80,8 +80,20 @@ def load_suite_tasks(suite: Suite, project: Project) -> dict[str, Task]:
     }
     for entry in suite.tasks:
         if entry.task in GENERATED:
+            refuse_foreign_fields(entry)
             loaded[entry.task] = build_task(entry.task, seed=suite.seed, **entry.options)
     return {entry.task: loaded[entry.task] for entry in suite.tasks}
+
+
+def refuse_foreign_fields(entry: TaskEntry) -> None:
+    """Raise ``InputError`` where a generated task is given what only lm-eval's tasks have."""
+    for field in ("capability", "num_fewshot", "metric"):
+        if getattr(entry, field) is not None:
+            raise InputError(
+                f"{field} can't be chosen for a generated task",
+                f"task {entry.task}",
+                f"remove {field}, or say what you need under options",
+            )
 
 
 def prepare(
@@ -116,6 +128,7 @@ def prepare(
             limit=entry.limit,
             repeats=entry.repeats,
             sampling=suite.sampling_of(entry),
+            max_tokens=entry.max_tokens,
         )
         for entry in suite.tasks
     ]

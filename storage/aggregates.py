@@ -79,25 +79,40 @@ def load_score_counts(
 ) -> pa.Table:
     """Return how many items of each task have which score, under its latest scoring.
 
+    Scores are counted before anything is joined to them. Only tasks with repeats, or with items
+    that share content, need to be told apart by item first.
+
     Returns:
         ``evaluation_id``, ``task`` (as stored), ``cluster`` (null: the item stands alone),
         ``value`` (the item's mean over the repeats that have a score) and ``items``.
     """
     return lake.table(
         f"""
-        WITH {_ASKED}, {_latest(snapshot)},
-        means AS (
-            SELECT evaluation_id, task, item_id, avg(value) AS value FROM scored
-            WHERE value IS NOT NULL GROUP BY ALL
-        )
-        SELECT means.evaluation_id, means.task, cluster, value, count(*) AS items
-        FROM means
-        JOIN asked USING (evaluation_id, task)
-        LEFT JOIN (
+        WITH {_ASKED},
+        {_latest("value, max(repeat) AS repeat, count(*) AS items", snapshot)},
+        shared AS (
             SELECT task, task_version AS version, item_id, cluster
             FROM {source(ITEMS, snapshot)} WHERE cluster IS NOT NULL
-        ) AS shared USING (task, version, item_id)
-        GROUP BY ALL ORDER BY ALL
+        ),
+        by_item AS (
+            SELECT evaluation_id, task, metric, version, scoring FROM latest
+            GROUP BY ALL
+            HAVING max(repeat) > 0 OR (task, version) IN (SELECT (task, version) FROM shared)
+        ),
+        means AS (
+            SELECT evaluation_id, task, version, item_id, avg(value) AS value
+            FROM {source(SCORES, snapshot)} JOIN by_item
+                USING (evaluation_id, task, metric, scoring)
+            WHERE value IS NOT NULL GROUP BY ALL
+        )
+        SELECT evaluation_id, task, NULL AS cluster, value, sum(items)::BIGINT AS items
+        FROM latest ANTI JOIN by_item USING (evaluation_id, task)
+        WHERE value IS NOT NULL GROUP BY ALL
+        UNION ALL
+        SELECT evaluation_id, task, cluster, value, count(*) AS items
+        FROM means LEFT JOIN shared USING (task, version, item_id)
+        GROUP BY ALL
+        ORDER BY ALL
         """,
         _asked(evaluations),
     )
@@ -113,9 +128,9 @@ def load_outcome_counts(
     """
     return lake.table(
         f"""
-        WITH {_ASKED}, {_latest(snapshot)}
-        SELECT evaluation_id, task, outcome, count(*) AS responses
-        FROM scored GROUP BY ALL ORDER BY ALL
+        WITH {_ASKED}, {_latest("outcome, count(*) AS responses", snapshot)}
+        SELECT evaluation_id, task, outcome, sum(responses)::BIGINT AS responses
+        FROM latest GROUP BY ALL ORDER BY ALL
         """,
         _asked(evaluations),
     )
@@ -142,17 +157,19 @@ def load_planned_counts(
     )
 
 
-def _latest(snapshot: int | None) -> str:
-    """Return the common tables that hold each task's scores of its latest scoring."""
+def _latest(counted: str, snapshot: int | None) -> str:
+    """Return the common tables that hold what is counted of each task's latest scoring."""
     return f"""
-        rows AS (
-            SELECT evaluation_id, task, item_id, outcome, value, scoring
-            FROM {source(SCORES, snapshot)} SEMI JOIN asked USING (evaluation_id, task, metric)
+        counted AS (
+            SELECT evaluation_id, task, metric, scoring, {counted}
+            FROM {source(SCORES, snapshot)}
+            WHERE evaluation_id IN (SELECT evaluation_id FROM asked)
+            GROUP BY ALL
         ),
         latest AS (
-            SELECT evaluation_id, task, max(scoring) AS scoring FROM rows GROUP BY ALL
-        ),
-        scored AS (SELECT * FROM rows SEMI JOIN latest USING (evaluation_id, task, scoring))
+            SELECT * FROM counted JOIN asked USING (evaluation_id, task, metric)
+            QUALIFY scoring = max(scoring) OVER (PARTITION BY evaluation_id, task)
+        )
     """
 
 

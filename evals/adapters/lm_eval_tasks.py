@@ -141,6 +141,10 @@ class LmEvalTask:
                 f"task {entry.task}",
                 "choose a generative variant, as in mmlu_generative or gsm8k",
             )
+        if entry.options:
+            raise InputError(
+                "takes no options", f"task {entry.task}", "options are for generated tasks"
+            )
         if entry.num_fewshot is not None:
             task.set_config("num_fewshot", entry.num_fewshot)
 
@@ -159,7 +163,7 @@ class LmEvalTask:
             filter=chosen,
             higher_is_better=bool(self._direction(metric)),
             num_fewshot=int(config.num_fewshot or 0),
-            max_tokens=self._entry.max_tokens or budget_of(generation),
+            max_tokens=budget_of(generation),
             stops=tuple([until] if isinstance(until, str) else until),
             binary=metric in {"exact_match", "acc"} or metric.startswith("pass@1"),
             completion=bool(config.unsafe_code) and not config.gen_prefix,

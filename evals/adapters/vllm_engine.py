@@ -144,6 +144,10 @@ def worker_environment(settings: EngineSettings) -> dict[str, str]:
     return {
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_CPU_KVCACHE_SPACE": str(max(1, round(settings.kv_cache_gib))),
+        # The core runs in this process, so no CPU need be kept free for it; threads that wait
+        # without spinning leave room for a second engine on the same machine.
+        "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
+        "OMP_WAIT_POLICY": "PASSIVE",
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "WARNING",
         "DO_NOT_TRACK": "1",

@@ -1,0 +1,1 @@
+"""One module per page or part of one; each draws what it is given."""
