@@ -34,7 +34,7 @@ def load_items(
     found = lake.table(
         f"""
         SELECT i.item_id, doc, target, cluster, stratum
-        FROM {source(ITEMS, snapshot)} AS i
+        FROM (FROM {source(ITEMS, snapshot)}) AS i
         JOIN (
             SELECT item_id, min(position) AS first
             FROM {source(REQUESTS, snapshot)} WHERE evaluation_id = ? AND task = ?

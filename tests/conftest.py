@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).parents[1]
-MODELS = ROOT / ".pawl" / "models"
-SHARED = ROOT.parent / "shared"
-MIRROR = SHARED / "data" / "mirror.json"
-
-RunPawl = Callable[..., "subprocess.CompletedProcess[str]"]
+from command_line import MODELS, RunPawl
+from postgres_server import PostgresServer, find_postgres
 
 
 @pytest.fixture(scope="session")
@@ -85,7 +80,16 @@ def run_pawl() -> RunPawl:
     return run
 
 
-def read_json(done: subprocess.CompletedProcess[str]) -> Any:
-    """The one JSON document that a command printed."""
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    programs = find_postgres()
+    if programs is None:
+        pytest.skip("no Postgres server on this machine (initdb and pg_ctl)")
+    folder = Path(tempfile.mkdtemp(prefix="pawl-pg-"))
+    server = PostgresServer(programs, folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)

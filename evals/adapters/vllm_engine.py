@@ -25,6 +25,9 @@ FAST_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 """Processor flags without which bfloat16 on a CPU is emulated and several times slower."""
 
 
+SMALL_MACHINE_CPUS = 4
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
     """How vLLM is started; what of it can move an answer is in the fingerprint."""
@@ -144,16 +147,25 @@ def worker_environment(settings: EngineSettings) -> dict[str, str]:
     return {
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_CPU_KVCACHE_SPACE": str(max(1, round(settings.kv_cache_gib))),
-        # The core runs in this process, so no CPU need be kept free for it; threads that wait
-        # without spinning leave room for a second engine on the same machine.
-        "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
-        "OMP_WAIT_POLICY": "PASSIVE",
+        **cpu_threads(),
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "WARNING",
         "DO_NOT_TRACK": "1",
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
     }
+
+
+def cpu_threads() -> dict[str, str]:
+    """Return how vLLM's CPU backend uses a small machine: unpinned, and one CPU left free.
+
+    Pinned, two engines on one small machine land on the same core. Larger machines keep vLLM's
+    own binding, which knows their memory nodes; and so do those who set it themselves.
+    """
+    cpus = len(os.sched_getaffinity(0))
+    if cpus > SMALL_MACHINE_CPUS or "VLLM_CPU_OMP_THREADS_BIND" in os.environ:
+        return {}
+    return {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(max(1, cpus - 1))}
 
 
 class VllmEngine:

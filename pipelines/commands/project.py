@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -63,7 +63,7 @@ def init(json: AsJson = False, project: ProjectFolder = None) -> int:
 def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 8501,
     project: ProjectFolder = None,
-) -> int:
+) -> None:
     """Serve the app on loopback until Ctrl-C."""
     where = find_project(project)
     main = Path(__file__).parents[2] / "app" / "main.py"
@@ -72,4 +72,4 @@ def serve(
     command += ["--server.headless", "true", "--browser.gatherUsageStats", "false"]
     command += ["--server.fileWatcherType", "none", "--", "--project", str(where.folder)]
     note(f"the app: http://127.0.0.1:{port}")
-    return subprocess.run(command, check=False).returncode
+    os.execv(sys.executable, command)

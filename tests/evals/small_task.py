@@ -64,10 +64,10 @@ def small_plan(task: DigitTask, repeats: int = 1, context_tokens: int = 64) -> P
     return build_plan([planned], ByteEncoder(), context_tokens)
 
 
-def small_evaluation(task: DigitTask, plan: Plan, key: str = "e" * 32) -> Evaluation:
+def small_evaluation(task: DigitTask, plan: Plan, step: int = 1) -> Evaluation:
     return Evaluation(
-        evaluation_id=key,
-        checkpoint=CheckpointRef(run="r", step=1, digest="d" * 64, path="/nowhere"),
+        evaluation_id=f"{step:x}" * 32,
+        checkpoint=CheckpointRef(run="r", step=step, digest=f"{step:x}" * 64, path="/nowhere"),
         suite="small",
         suite_version="1",
         suite_fingerprint="f" * 64,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,11 +23,11 @@ from evals.job import answer_here, evaluate
 from evals.plan import Request, owed_requests
 from evals.response import FinishReason, Response
 from evals.scoring import Outcome, Score, score_response
-from storage.connection import LakeConfig, open_lake
+from storage.project import find_project
 from storage.store import LakeStore
 
 HERE = Path(__file__).parent
-ID = "e" * 32
+ID = "1" * 32
 
 
 @pytest.fixture
@@ -35,16 +36,8 @@ def store(tmp_path: Path) -> Iterator[LakeStore]:
         yield opened
 
 
-def open_project(folder: Path):  # type: ignore[no-untyped-def]
-    from contextlib import contextmanager
-
-    @contextmanager
-    def opening() -> Iterator[LakeStore]:
-        config = LakeConfig(catalog=str(folder / "lake.sqlite"), data_path=folder / "lake")
-        with open_lake(config) as lake:
-            yield LakeStore(lake, folder)
-
-    return opening()
+def open_project(folder: Path) -> AbstractContextManager[LakeStore]:
+    return find_project(folder).open_store(create=True)
 
 
 def run_small(store: LakeStore, script: object, **changes: object) -> tuple[Score, ...]:
@@ -216,7 +209,9 @@ def rows_of(folder: Path) -> str:
     with open_project(folder) as store:
         responses = store.lake.rows("SELECT * FROM lake.responses ORDER BY request_id, repeat")
         scores = store.lake.rows("SELECT * FROM lake.scores ORDER BY task, item_id, repeat")
-        assert not list((folder / "spool").rglob("*.spool")), "everything moved out of the spool"
+        assert not list((folder / ".pawl" / "spool").rglob("*.spool")), (
+            "everything moved out of the spool"
+        )
     return canonical_json([[str(cell) for cell in row] for row in (*responses, *scores)])
 
 
@@ -243,7 +238,7 @@ def test_killed_at_any_moment_and_run_again_the_rows_are_byte_equal(tmp_path: Pa
             moments += 1
             os.killpg(job.pid, signal.SIGKILL)
         job.wait()
-        if (killed / "lake.sqlite").exists():
+        if find_project(killed).has_lake:
             with open_project(killed) as store:
                 now = {(r.request_id, r.repeat, r.text or "") for r in store.responses(ID)}
             assert kept <= now, "a stored response changed or went"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import RunPawl, read_json
+from command_line import RunPawl, read_json
 
 GOOD = {
     "lake": {"catalog": ".pawl/lake.sqlite", "data": ".pawl/lake"},

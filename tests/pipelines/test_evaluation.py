@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MIRROR, RunPawl, read_json
+from command_line import MIRROR, RunPawl, read_json
 
 from evals.identity import canonical_json
 from storage.project import find_project
@@ -23,7 +23,7 @@ from storage.project import find_project
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
 
 PAWL = str(Path(sys.executable).with_name("pawl"))
-LIMIT = "12"
+LIMIT = "8"
 POLICY = """
 name: small
 version: "1"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
+from postgres_server import PostgresServer
 
 from storage.connection import Lake, LakeConfig, open_lake
 from storage.store import LakeStore
@@ -20,68 +19,6 @@ from storage.store import LakeStore
 _NUMBERS = count()
 _REPOSITORY = Path(__file__).parents[2]
 Start = Callable[..., "subprocess.Popen[str]"]
-
-
-class PostgresServer:
-    """A server of its own, on a socket in a folder of its own."""
-
-    def __init__(self, programs: Path, folder: Path) -> None:
-        self.programs = programs
-        self.folder = folder
-        self._as = None
-        if os.geteuid() == 0:
-            self._as = (
-                "postgres"
-                if "postgres" in {each.pw_name for each in pwd.getpwall()}
-                else ("nobody")
-            )
-            shutil.chown(folder, self._as)
-
-    def call(self, program: str, *arguments: str) -> None:
-        subprocess.run(
-            [self.programs / program, *arguments],
-            check=True,
-            capture_output=True,
-            cwd=self.folder,
-            user=self._as,
-            extra_groups=None if self._as is None else [],
-            env={**os.environ, "HOME": str(self.folder), "PGHOST": str(self.folder)},
-        )
-
-    def start(self) -> None:
-        self.call("initdb", "-D", "data", "-A", "trust", "-U", "pawl", "-N", "-E", "UTF8")
-        options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c fsync=off"
-        self.call("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", options, "start")
-
-    def stop(self) -> None:
-        self.call("pg_ctl", "-D", "data", "-m", "immediate", "stop")
-
-    def create(self, name: str, template: str = "template1") -> str:
-        self.call("createdb", "-U", "pawl", "-T", template, name)
-        return f"postgres:dbname={name} host={self.folder} user=pawl"
-
-
-def find_postgres() -> Path | None:
-    """Return the folder of the server programs."""
-    found = shutil.which("initdb")
-    places = [Path(found).resolve().parent] if found else []
-    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((place for place in places if (place / "pg_ctl").exists()), None)
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    programs = find_postgres()
-    if programs is None:
-        pytest.skip("no Postgres server on this machine (initdb and pg_ctl)")
-    folder = Path(tempfile.mkdtemp(prefix="pawl-pg-"))
-    server = PostgresServer(programs, folder)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

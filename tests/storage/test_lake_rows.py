@@ -186,6 +186,10 @@ def test_plans_come_back_in_order(store: LakeStore) -> None:
         assert store.requests(evaluation.evaluation_id) == tuple(requests)
         assert store.items(evaluation, "arc") == tuple(items["arc"])
         assert store.items(evaluation, "gsm") == (make_item(8, "gsm"), make_item(7, "gsm"))
+    then = store.snapshot()
+    store.put_plan(make_evaluation("later"), items, requests)
+    assert store.items(evaluation, "arc", snapshot=then) == tuple(items["arc"])
+    assert store.requests(evaluation.evaluation_id, snapshot=then) == tuple(requests)
 
 
 def test_items_are_stored_once_for_all_evaluations(store: LakeStore) -> None:

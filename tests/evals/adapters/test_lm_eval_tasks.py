@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import MIRROR
+from command_line import MIRROR
 
 from evals.adapters.lm_eval_tasks import LmEvalTask, Mirror, load_tasks
 from evals.errors import InputError
