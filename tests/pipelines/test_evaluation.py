@@ -24,6 +24,20 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
 
 PAWL = str(Path(sys.executable).with_name("pawl"))
 LIMIT = "8"
+SUITE = """
+name: short
+version: "1"
+tasks:
+  - {task: pawl_arithmetic, max_tokens: 40}
+  - {task: pawl_functions, max_tokens: 80}
+  - {task: pawl_multilingual, max_tokens: 16}
+  - {task: pawl_needle, max_tokens: 16, options: {lengths: [256]}, limit: 8}
+  - {task: pawl_variables, max_tokens: 16, options: {lengths: [256]}, limit: 8}
+  - {task: pawl_harmful, max_tokens: 24}
+  - {task: pawl_harmless, max_tokens: 24}
+"""
+"""The suite ``smoke`` with short prompts and answers."""
+
 POLICY = """
 name: small
 version: "1"
@@ -47,13 +61,25 @@ class Evaluated:
 def evaluated(
     smollm2: Path, perturbed: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Evaluated:
-    """Both checkpoints on ``smoke``, by two commands that run at once on one lake."""
+    """Both checkpoints on one suite, by two commands that run at once on one lake."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "pawl.yaml").write_text("engine: {context_tokens: 4096, parallel_sequences: 32}\n")
     (folder / "policy.yaml").write_text(POLICY)
+    (folder / "short.yaml").write_text(SUITE)
     jobs = {
         name: subprocess.Popen(
-            [PAWL, "eval", str(path), "--suite", "smoke", "--limit", LIMIT, "--as", name, "--json"],
+            [
+                PAWL,
+                "eval",
+                str(path),
+                "--suite",
+                "short.yaml",
+                "--limit",
+                LIMIT,
+                "--as",
+                name,
+                "--json",
+            ],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -119,7 +145,17 @@ def test_running_it_again_asks_nothing(
 ) -> None:
     started = time.monotonic()
     done = run_pawl(
-        *("eval", str(smollm2), "--suite", "smoke", "--limit", LIMIT, "--as", "sound@1", "--json"),
+        *(
+            "eval",
+            str(smollm2),
+            "--suite",
+            "short.yaml",
+            "--limit",
+            LIMIT,
+            "--as",
+            "sound@1",
+            "--json",
+        ),
         cwd=evaluated.folder,
     )
     assert read_json(done) == evaluated.printed["sound@1"]
