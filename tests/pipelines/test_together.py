@@ -37,7 +37,7 @@ def test_two_evaluations_the_app_and_comparisons_work_on_one_lake(
 ) -> None:
     jobs = [
         subprocess.Popen(
-            [sys.executable, str(JOB), str(project), "0.05", str(step)],
+            [sys.executable, str(JOB), str(project), "0.12", str(step)],
             env=os.environ | {"PYTHONPATH": str(JOB.parent)},
         )
         for step in (1, 2)
