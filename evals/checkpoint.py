@@ -32,6 +32,9 @@ WRITING_MARKS = ("checkpoint-is-incomplete.txt", ".metadata.tmp", "*.tmp", "*.in
 
 WRITING_NAMES = re.compile(r"^(tmp_|old_)|\.tmp$|\.incomplete$")
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""What taking apart a damaged header raises."""
+
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json")
 MODEL_FILES = re.compile(
     r"^(model.*\.safetensors(\.index\.json)?|config\.json|generation_config\.json"
@@ -69,8 +72,9 @@ class CheckpointFolder:
         text = self.config.get("text_config")
         for source in (self.config, text if isinstance(text, dict) else {}):
             for key in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
-                if isinstance(source.get(key), int):
-                    return int(source[key])
+                value = source.get(key)
+                if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                    return value
         return None
 
 
@@ -85,6 +89,12 @@ def vanishing(path: Path) -> Iterator[None]:
             str(path),
             "evaluate another checkpoint, or keep more of them in the trainer's settings",
         ) from gone
+    except OSError as bad:
+        raise CheckpointError(
+            f"can't be read: {bad.strerror}",
+            str(bad.filename or path),
+            "check that it is a file and that you may read it",
+        ) from bad
 
 
 def inspect_checkpoint(path: Path) -> CheckpointFolder:
@@ -105,6 +115,10 @@ def inspect_checkpoint(path: Path) -> CheckpointFolder:
         config = read_json(path / "config.json", "a checkpoint folder has config.json in it")
         weights = weight_files(path)
         tensor_bytes = sum(check_safetensors(path / name) for name in weights)
+        if tensor_bytes == 0:
+            raise CheckpointError(
+                "the weight files hold no tensors", str(path), "write the checkpoint again"
+            )
         check_total(path, tensor_bytes)
         if not any((path / name).exists() for name in TOKENIZER_FILES):
             raise CheckpointError(
@@ -113,7 +127,8 @@ def inspect_checkpoint(path: Path) -> CheckpointFolder:
                 "copy the tokenizer's files of the base model into the folder",
             )
         generation = path / "generation_config.json"
-        files = tuple(sorted(f.name for f in path.iterdir() if MODEL_FILES.match(f.name)))
+        named = {f.name for f in path.iterdir() if MODEL_FILES.match(f.name)}
+        files = tuple(sorted(named | set(weights)))
         return CheckpointFolder(
             path=path,
             weights=weights,
@@ -149,7 +164,7 @@ def read_json(path: Path, fix: str) -> dict[str, Any]:
         raise CheckpointError(f"no {path.name}", str(path.parent), fix)
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, UnicodeDecodeError) as bad:
+    except (ValueError, RecursionError) as bad:
         raise CheckpointError(
             f"not valid JSON ({bad})", str(path), "the file is cut off or damaged: copy it again"
         ) from bad
@@ -170,10 +185,12 @@ def weight_files(path: Path) -> tuple[str, ...]:
         if not isinstance(entries, dict) or not entries:
             raise CheckpointError("no weight_map", str(index), "write the checkpoint again")
         names = sorted({str(name) for name in entries.values()})
-        outside = [name for name in names if Path(name).name != name]
+        outside = [n for n in names if Path(n).name != n or not n.endswith(".safetensors")]
         if outside:
             raise CheckpointError(
-                f"names a file outside the folder: {outside[0]}", str(index), "do not load it"
+                f"names what is no safetensors file in the folder: {outside[0]!r}",
+                str(index),
+                "do not load it; write the checkpoint again",
             )
         absent = [name for name in names if not (path / name).exists()]
         if absent:
@@ -183,7 +200,7 @@ def weight_files(path: Path) -> tuple[str, ...]:
                 "wait until the trainer has finished, or copy the folder again",
             )
         return tuple(names)
-    names = sorted(f.name for f in path.glob("model*.safetensors"))
+    names = sorted(f.name for f in path.glob("*.safetensors") if not f.name.startswith("adapter"))
     if names:
         return tuple(names)
     if (path / "adapter_config.json").exists():
@@ -226,7 +243,7 @@ def check_safetensors(path: Path) -> int:
                 (int(t["data_offsets"][1]) for k, t in header.items() if k != "__metadata__"),
                 default=0,
             )
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as bad:
+        except (*UNREADABLE, OverflowError, RecursionError) as bad:
             raise CheckpointError(
                 f"damaged safetensors header ({bad})", str(path), "copy the file again"
             ) from bad
@@ -244,7 +261,8 @@ def check_total(path: Path, tensor_bytes: int) -> None:
     index = path / "model.safetensors.index.json"
     if not index.exists():
         return
-    total = read_json(index, "").get("metadata", {}).get("total_size")
+    metadata = read_json(index, "").get("metadata")
+    total = metadata.get("total_size") if isinstance(metadata, dict) else None
     if isinstance(total, int) and total > tensor_bytes:
         raise CheckpointError(
             f"{tensor_bytes} bytes of tensors where the index asks for {total}",
@@ -257,14 +275,16 @@ def find_chat_template(path: Path) -> str | None:
     """Return the checkpoint's chat template; the separate file wins over tokenizer_config.json."""
     separate = path / "chat_template.jinja"
     if separate.exists():
-        return separate.read_text(encoding="utf-8")
+        return separate.read_text(encoding="utf-8", errors="replace")
     for name in ("chat_template.json", "tokenizer_config.json"):
         if (path / name).exists():
             template = read_json(path / name, "").get("chat_template")
             if isinstance(template, str):
                 return template
             if isinstance(template, list):
-                named = {t.get("name"): t.get("template") for t in template if isinstance(t, dict)}
+                named = {
+                    str(t.get("name")): t.get("template") for t in template if isinstance(t, dict)
+                }
                 default = named.get("default")
                 return default if isinstance(default, str) else None
     return None
@@ -339,5 +359,10 @@ def name_of(path: Path) -> tuple[str, int]:
     resolved = Path(path).resolve()
     found = STEP_IN_NAME.match(resolved.name)
     if found and resolved.parent.name:
-        return resolved.parent.name, int(found.group(1))
-    return resolved.name, 0
+        return run_name(resolved.parent.name), int(found.group(1))
+    return run_name(resolved.name), 0
+
+
+def run_name(text: str) -> str:
+    """Return a folder's name as a run's: what ``RUN@STEP`` has no room for becomes a hyphen."""
+    return re.sub(r"[^\w.+-]", "-", text).lstrip(".+-") or "run"

@@ -59,6 +59,9 @@ def run(arguments: Sequence[str]) -> int:
             print_json({"error": {"what": failed.what, "where": failed.where, "fix": failed.fix}})
         note(f"pawl: {failed}")
         return COULD_NOT
+    except OSError as failed:
+        note(f"pawl: {failed.filename or 'file system'}: {failed.strerror or failed}")
+        return COULD_NOT
     except (KeyboardInterrupt, typer.Abort):
         note("pawl: interrupted; what is stored stays, the same command goes on from there")
         return INTERRUPTED

@@ -32,8 +32,7 @@ STAGES = {
 
 def print_json(document: Any) -> None:
     """Print the command's one JSON document."""
-    json.dump(document, sys.stdout, ensure_ascii=False, allow_nan=False, indent=2)
-    sys.stdout.write("\n")
+    sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
 
 
 def note(text: str) -> None:
@@ -42,8 +41,9 @@ def note(text: str) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a line of the result as it is, without any markup."""
-    Console(highlight=False).print(text, markup=False, soft_wrap=True)
+    """Print a line of the result without any markup; control characters are made visible."""
+    shown = "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+    Console(highlight=False).print(shown, markup=False, soft_wrap=True)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
@@ -80,6 +80,7 @@ def progress_bars() -> Iterator[Report]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=console,
+        disable=not console.is_terminal,
     )
     known: dict[str, Any] = {}
     told: dict[str, int] = {}

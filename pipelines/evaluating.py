@@ -87,6 +87,10 @@ def load_suite_tasks(suite: Suite, project: Project) -> dict[str, Task]:
 
 def refuse_foreign_fields(entry: TaskEntry) -> None:
     """Raise ``InputError`` where a generated task is given what only lm-eval's tasks have."""
+    if "seed" in entry.options:
+        raise InputError(
+            "seed is the suite's", f"task {entry.task}", "write seed beside the suite's name"
+        )
     for field in ("capability", "num_fewshot", "metric"):
         if getattr(entry, field) is not None:
             raise InputError(
@@ -112,8 +116,8 @@ def prepare(
         InputError: A task or setting is wrong.
     """
     folder = inspect_checkpoint(path)
-    digest = digest_checkpoint(folder, partial(progress, "digest"))
     tasks = load_suite_tasks(suite, project)
+    digest = digest_checkpoint(folder, partial(progress, "digest"))
     chat = folder.chat_template is not None if suite.chat_template is None else suite.chat_template
     encoder = PromptEncoder(folder, chat=chat)
     engine = fingerprint_engine(

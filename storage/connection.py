@@ -296,18 +296,19 @@ def _extension(name: str) -> Path:
 
 def _refuse_lost_catalog(config: LakeConfig, *, read_only: bool) -> None:
     """Raise where a new catalogue would hide that the old one is gone."""
-    if config.shared or Path(config.catalog).exists():
+    catalog = Path(config.catalog)
+    if config.shared or (catalog.exists() and catalog.stat().st_size > 0):
         return
     if read_only:
         raise LakeError("there is no lake here", config.name, "any command that writes makes one")
     if next(config.data_path.rglob("*.parquet"), None) is not None:
         raise LakeError(
-            f"the catalogue is gone, while {config.data_path} holds its data",
+            f"the catalogue is gone or empty, while {config.data_path} holds its data",
             config.name,
             "restore the catalogue, or move the data away to start a new lake",
         )
     try:
-        Path(config.catalog).parent.mkdir(parents=True, exist_ok=True)
+        catalog.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LakeError(f"can't make its folder ({error.strerror})", config.name) from error
 

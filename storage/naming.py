@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from evals.errors import InputError
 from storage.checkpoints import StoredCheckpoint
 from storage.store import LakeStore
+
+NAME = re.compile(r"([\w][\w.+-]*)@([0-9]{1,15})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +26,14 @@ def parse_name(text: str) -> tuple[str, int]:
     Raises:
         InputError: It is not of that form.
     """
-    run, mark, step = text.rpartition("@")
-    if not mark or not run or not step.isdigit():
-        raise InputError(f"{text!r} is not RUN@STEP", "checkpoint", "write it as in grpo-7b@400")
-    return run, int(step)
+    found = NAME.fullmatch(text)
+    if not found:
+        raise InputError(
+            f"{text[:80]!r} is not RUN@STEP",
+            "checkpoint",
+            "write it as in grpo-7b@400: letters, digits and . _ + - before the @",
+        )
+    return found[1], int(found[2])
 
 
 def load_checkpoint(name: str, store: LakeStore) -> StoredCheckpoint:

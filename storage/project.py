@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from evals.adapters.vllm_engine import EngineSettings
 from evals.errors import InputError
@@ -38,12 +38,12 @@ class EngineSection(Section):
     """How vLLM is started."""
 
     dtype: str = Field("auto", pattern=r"^(auto|float32|bfloat16|float16)$")
-    context_tokens: int | None = Field(None, ge=16)
-    tensor_parallel: int = Field(1, ge=1)
-    pipeline_parallel: int = Field(1, ge=1)
+    context_tokens: int | None = Field(None, ge=16, strict=True)
+    tensor_parallel: int = Field(1, ge=1, strict=True)
+    pipeline_parallel: int = Field(1, ge=1, strict=True)
     memory_fraction: float = Field(0.9, gt=0.0, le=1.0)
-    kv_cache_gib: float = Field(2.0, gt=0.0)
-    parallel_sequences: int = Field(64, ge=1)
+    kv_cache_gib: float = Field(2.0, gt=0.0, allow_inf_nan=False)
+    parallel_sequences: int = Field(64, ge=1, strict=True)
     compiled: bool | None = None
 
     def settings(self) -> EngineSettings:
@@ -69,6 +69,12 @@ class ProjectFile(Section):
     tasks_folder: str | None = None
     """Folder with YAML tasks of one's own, in lm-eval's format."""
 
+    @field_validator("lake", "engine", "ray", mode="before")
+    @classmethod
+    def empty_section(cls, value: object) -> object:
+        """Return a section whose lines are all commented out as one with every default."""
+        return {} if value is None else value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
@@ -79,7 +85,12 @@ class Project:
 
     def path(self, text: str) -> Path:
         """Return a path of the file as it is meant: relative to the project's folder."""
-        return (self.folder / Path(text).expanduser()).resolve()
+        try:
+            return (self.folder / Path(text).expanduser()).resolve()
+        except (ValueError, RuntimeError, OSError) as bad:
+            raise InputError(
+                f"no path: {text[:80]!r} ({bad})", PROJECT_FILE, "correct the path"
+            ) from bad
 
     @property
     def state(self) -> Path:
@@ -142,7 +153,8 @@ class Project:
                 str(self.folder),
                 "run `pawl eval CHECKPOINT_FOLDER`, or name another project with --project",
             )
-        self.state.mkdir(parents=True, exist_ok=True)
+        if create:
+            self.state.mkdir(parents=True, exist_ok=True)
         with open_lake(self.lake) as lake:
             yield LakeStore(lake, self.state)
 

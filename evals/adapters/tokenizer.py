@@ -109,9 +109,9 @@ def load_tokenizer(path: Path) -> Any:
         return AutoTokenizer.from_pretrained(
             str(path), trust_remote_code=False, local_files_only=True
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as bad:
+    except Exception as bad:
         raise CheckpointError(
-            f"the tokenizer does not load: {str(bad).splitlines()[0] if str(bad) else bad!r}",
+            f"the tokenizer does not load: {' '.join(str(bad).split())[:200] or bad!r}",
             str(path),
             "copy the tokenizer's files of the base model into the folder",
         ) from bad

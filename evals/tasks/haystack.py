@@ -11,6 +11,7 @@ DEFAULT_LENGTHS = (256, 512, 1024, 2048)
 """Tokens of a conversation; with template and answer they fit a context of 4k."""
 
 SHORTEST = 192
+LONGEST = 1_000_000
 """Tokens below which the hidden sentences leave no room for hay."""
 
 CHARS_PER_TOKEN = 4.6
@@ -109,12 +110,12 @@ def require_lengths(where: str, lengths: object) -> None:
     fine = (
         isinstance(lengths, tuple)
         and len(lengths) > 0
-        and all(type(length) is int and length >= SHORTEST for length in lengths)
+        and all(type(length) is int and SHORTEST <= length <= LONGEST for length in lengths)
         and len(set(lengths)) == len(lengths)
     )
     if not fine:
         raise InputError(
-            f"{lengths!r} are not different whole numbers of at least {SHORTEST}",
+            f"{lengths!r} are not different whole numbers from {SHORTEST} to {LONGEST}",
             f"{where}.lengths",
             "give a list of lengths in tokens, such as [256, 1024]",
         )

@@ -208,12 +208,14 @@ def one_by_prefix(prefix: str, known: Mapping[str, T], what: str) -> T:
     Raises:
         InputError: None or several do.
     """
-    hits = sorted(key for key in known if key.startswith(prefix))
+    hits = sorted(key for key in known if prefix and key.startswith(prefix))
     if len(hits) != 1:
         raise InputError(
             f"{len(hits) or 'no'} {what}s have an id that begins with {prefix!r}",
             f"{what} id",
-            "give more of the id" if hits else f"there are {len(known)}; see the app's overview",
+            "give more of the id"
+            if hits
+            else f"there are {', '.join(sorted(known)[:5]) or 'none'}",
         )
     return known[hits[0]]
 

@@ -50,9 +50,11 @@ def init(json: AsJson = False, project: ProjectFolder = None) -> int:
     file = folder / PROJECT_FILE
     if not folder.is_dir():
         raise InputError("no such folder", f"--project {folder}", "make it first")
-    if file.exists():
-        raise InputError("is there already", str(file), "edit it, or remove it first")
-    file.write_text(TEMPLATE, encoding="utf-8")
+    try:
+        with file.open("x", encoding="utf-8") as written:
+            written.write(TEMPLATE)
+    except FileExistsError:
+        raise InputError("is there already", str(file), "edit it, or remove it first") from None
     if json:
         print_json({"written": str(file)})
     else:

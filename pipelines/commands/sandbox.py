@@ -24,8 +24,12 @@ def group() -> None:
 @app.command()
 def run(
     file: Annotated[Path, typer.Argument(help="A Python program.")],
-    timeout: Annotated[float, typer.Option(min=0.1, help="CPU and wall-clock seconds.")] = 10.0,
-    memory_mb: Annotated[int, typer.Option(min=16, help="Address space in MiB.")] = 512,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="CPU and wall-clock seconds.")
+    ] = 10.0,
+    memory_mb: Annotated[
+        int, typer.Option(min=16, max=1_000_000, help="Address space in MiB.")
+    ] = 512,
     json: AsJson = False,
     project: ProjectFolder = None,
 ) -> int:

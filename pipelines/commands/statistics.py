@@ -39,7 +39,7 @@ def read_document(file: Path) -> dict[str, Any]:
         document = json_format.loads(file.read_text(encoding="utf-8"))
     except OSError as bad:
         raise InputError(bad.strerror or "not readable", str(file), "check the path") from bad
-    except ValueError as bad:
+    except (ValueError, RecursionError) as bad:
         raise InputError(f"not valid JSON ({bad})", str(file), "correct the file") from bad
     if not isinstance(document, dict):
         raise InputError("not a JSON object", str(file), 'write {"cases": […]}')

@@ -24,6 +24,11 @@ def write_safetensors(path: Path, values: bytes = bytes(8)) -> None:
     path.write_bytes(struct.pack("<Q", len(header)) + header + values)
 
 
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "grpo-7b" / "checkpoint-40"
@@ -79,6 +84,10 @@ def test_the_digest_is_the_same_in_another_folder_and_over_chunks(
         (lambda f: (f / "model.safetensors").write_bytes(b"\x04" + bytes(7) + b"nope"), "damaged"),
         (lambda f: (f / "checkpoint-is-incomplete.txt").write_text(""), "still being written"),
         (lambda f: (f / "model-00001.tmp").write_text(""), "still being written"),
+        (lambda f: (f / "config.json").write_text("[" * 100_000), "not valid JSON"),
+        (lambda f: replace_by_folder(f / "config.json"), "can't be read"),
+        (lambda f: replace_by_folder(f / "model.safetensors"), "can't be read"),
+        (lambda f: write_safetensors(f / "model.safetensors", b""), "no tensors"),
     ],
 )
 def test_what_is_no_whole_checkpoint_is_refused_in_one_line(
@@ -90,6 +99,26 @@ def test_what_is_no_whole_checkpoint_is_refused_in_one_line(
     assert str(folder) in refused.value.where
     assert refused.value.fix
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["..", "", "model.bin", "sub/model.safetensors"])
+def test_an_index_names_safetensors_files_of_its_folder_and_nothing_else(
+    folder: Path, name: str
+) -> None:
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": name}}))
+    with pytest.raises(CheckpointError, match="no safetensors file in the folder"):
+        inspect_checkpoint(folder)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_weights_of_any_name_are_part_of_the_identity(folder: Path, indexed: bool) -> None:
+    (folder / "model.safetensors").rename(folder / "weights.safetensors")
+    if indexed:
+        index = {"weight_map": {"w": "weights.safetensors"}}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    before = digest_checkpoint(inspect_checkpoint(folder))
+    write_safetensors(folder / "weights.safetensors", b"\x01" * 8)
+    assert digest_checkpoint(inspect_checkpoint(folder)) != before
 
 
 def test_every_truncation_of_the_weights_is_seen(folder: Path) -> None:
@@ -140,7 +169,7 @@ def test_a_shard_that_the_index_names_must_be_there(folder: Path) -> None:
 def test_an_index_can_not_lead_out_of_the_folder(folder: Path) -> None:
     index = {"weight_map": {"a": "../../secret.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(CheckpointError, match="outside the folder"):
+    with pytest.raises(CheckpointError, match="no safetensors file in the folder"):
         inspect_checkpoint(folder)
 
 
@@ -174,6 +203,7 @@ def test_the_separate_template_file_wins(folder: Path) -> None:
         ("/runs/a/step_000012", ("a", 12)),
         ("/runs/a/global_step_7_hf", ("a", 7)),
         ("/models/SmolLM2", ("SmolLM2", 0)),
+        ("/runs/my run@home/checkpoint-3", ("my-run-home", 3)),
     ],
 )
 def test_run_and_step_come_from_the_path(path: str, name: tuple[str, int]) -> None:

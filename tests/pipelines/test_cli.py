@@ -114,6 +114,30 @@ def test_exit_codes_of_what_could_not_be_done(run_pawl: RunPawl, tmp_path: Path)
     assert not (tmp_path / ".pawl").exists(), "a refused command wrote something"
 
 
+@pytest.mark.parametrize("name", ["a@²", "a@", "@3", "a b@3", "a@b@3", "../x@3", "a@" + "9" * 5000])
+def test_a_name_is_run_and_step(name: str) -> None:
+    from evals.errors import InputError
+    from storage.naming import parse_name
+
+    assert parse_name("grpo-7b.v2@400") == ("grpo-7b.v2", 400)
+    with pytest.raises(InputError, match="is not RUN@STEP"):
+        parse_name(name)
+
+
+def test_an_emptied_catalogue_beside_its_data_is_no_new_lake(
+    run_pawl: RunPawl, tmp_path: Path
+) -> None:
+    from storage.project import find_project
+
+    with find_project(tmp_path).open_store(create=True):
+        pass
+    (tmp_path / ".pawl" / "lake" / "left.parquet").write_bytes(b"PAR1")
+    (tmp_path / ".pawl" / "lake.sqlite").write_bytes(b"")
+    done = run_pawl("ledger", "verify", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "gone or empty" in done.stderr
+
+
 def test_usage_errors_are_no_verdict(run_pawl: RunPawl, tmp_path: Path) -> None:
     for arguments in (("eval",), ("evil",), ("gate", "x"), ("eval", "x", "--limit", "0"), ()):
         done = run_pawl(*arguments, cwd=tmp_path)
