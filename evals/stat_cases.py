@@ -16,6 +16,7 @@ import numpy as np
 
 from evals.compare import check_scores, check_unique
 from evals.errors import ComparisonRefused, InputError
+from evals.identity import canonical_json
 from evals.stats.arrays import FloatArray
 from evals.stats.bounded_mean import BoundedMean
 from evals.stats.clustered_mean import MIN_CLUSTERS, ClusteredMean
@@ -38,6 +39,10 @@ CORRECTIONS = {
     "simes-hochberg": Correction.HOCHBERG,
 }
 """Names that cases use, statsmodels' own among them."""
+
+
+OUT_OF_RANGE = (ValueError, ArithmeticError, TypeError, MemoryError)
+"""What counts and rates that no experiment has lead to; a result that is not finite is one too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +79,13 @@ def run_cases(document: Mapping[str, Any]) -> StatResults:
             unsupported.append(case.kind)
             continue
         try:
-            results[case.id] = KINDS[case.kind](case)
-        except ValueError as error:
-            raise InputError(str(error), f"case {case.id}: input") from None
+            result = KINDS[case.kind](case)
+            canonical_json(result)
+        except OUT_OF_RANGE as error:
+            raise InputError(
+                f"values out of range ({error})", f"case {case.id}: input", "give values in range"
+            ) from None
+        results[case.id] = result
     return StatResults(results=results, unsupported=tuple(dict.fromkeys(unsupported)))
 
 

@@ -46,6 +46,12 @@ def find_sides(candidate: Named, baseline: Named, suite: str | None, store: Lake
         for b in theirs
         if a.suite == b.suite and a.evaluation_id != b.evaluation_id
     ]
+    if not pairs and candidate.digest == baseline.digest:
+        raise InputError(
+            f"{candidate.name} and {baseline.name} are the same weights, evaluated once",
+            "lake",
+            "run `pawl eval --again` for an A/A repeat",
+        )
     if not pairs:
         raise InputError(
             f"{candidate.name} and {baseline.name} were never evaluated on the same suite",

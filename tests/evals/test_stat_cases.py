@@ -194,3 +194,20 @@ def test_missing_differences_are_bounded_at_their_worst() -> None:
     plain = _run("paired_scores", {"d": [0.0] * 990 + [-1.0] * 10}, margin=0.02)
     assert found["p_pass"] == plain["p_pass"]
     assert (found["n"], found["diff"]) == (990, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "config"),
+    [
+        ("power_at_no_change", {"n": 0, "discordance": 0.1}, {"margin": 0.02, "alpha": 0.05}),
+        ("stratified_macro", {"strata": []}, {"margin": 0.02}),
+        ("mcnemar_exact", {"baseline_only": 1e30, "candidate_only": 1}, {}),
+        ("power_at_no_change", {"n": 100, "discordance": 0.1}, {"margin": 0.02, "alpha": 0}),
+    ],
+)
+def test_values_out_of_range_name_their_case(
+    kind: str, given: dict[str, object], config: dict[str, object]
+) -> None:
+    case = {"id": "odd", "kind": kind, "input": given, "config": config}
+    with pytest.raises(InputError, match="case odd"):
+        run_cases({"cases": [case]})
