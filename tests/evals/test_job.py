@@ -229,6 +229,7 @@ def test_killed_at_any_moment_and_run_again_the_rows_are_byte_equal(tmp_path: Pa
     undisturbed = tmp_path / "undisturbed"
     assert start(undisturbed, 0.0).wait(60) == 0
     killed = tmp_path / "killed"
+    killed.mkdir()
     kept: set[tuple[str, int, str]] = set()
     moments = 0
     for wait_s in (0.4, 0.9, 1.3, 1.7, 2.1, 2.5):

@@ -11,6 +11,8 @@ import pytest
 from command_line import ROOT, RunPawl, read_json
 from streamlit.testing.v1 import AppTest
 
+from storage.project import find_project
+
 JOB = ROOT / "tests" / "evals" / "run_small_job.py"
 
 
@@ -35,9 +37,11 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_two_evaluations_the_app_and_comparisons_work_on_one_lake(
     project: Path, run_pawl: RunPawl
 ) -> None:
+    with find_project(project).open_store(create=True):
+        pass
     jobs = [
         subprocess.Popen(
-            [sys.executable, str(JOB), str(project), "0.12", str(step)],
+            [sys.executable, str(JOB), str(project), "0.2", str(step)],
             env=os.environ | {"PYTHONPATH": str(JOB.parent)},
         )
         for step in (1, 2)
@@ -46,7 +50,7 @@ def test_two_evaluations_the_app_and_comparisons_work_on_one_lake(
     while any(job.poll() is None for job in jobs):
         page = AppTest.from_function(show_overview, args=(str(project),), default_timeout=60).run()
         assert not page.exception
-        assert not page.error
+        assert not page.error, [one.value for one in page.error]
         done = run_pawl("compare", "r@2", "r@1", "--json", cwd=project)
         assert done.returncode in {0, 3}, done.stderr
         assert "Traceback" not in done.stderr
