@@ -60,7 +60,10 @@ def run(arguments: Sequence[str]) -> int:
         note(f"pawl: {failed}")
         return COULD_NOT
     except OSError as failed:
-        note(f"pawl: {failed.filename or 'file system'}: {failed.strerror or failed}")
+        what, where = failed.strerror or str(failed), str(failed.filename or "file system")
+        if as_json:
+            print_json({"error": {"what": what, "where": where, "fix": "check the path"}})
+        note(f"pawl: {where}: {what} — check that it is there and that you may use it")
         return COULD_NOT
     except (KeyboardInterrupt, typer.Abort):
         note("pawl: interrupted; what is stored stays, the same command goes on from there")

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evals.evaluation import Evaluation
-from evals.response import FinishReason, Response
+from evals.response import Response
 from evals.scoring import Outcome, Score
 from evals.task import Item
 from storage.connection import Lake, source
+from storage.responses import response_of
 from storage.tables import ITEMS, REQUESTS, RESPONSES, SCORES
 from storage.text import decode_json, decode_text, encode_text
 
@@ -114,28 +115,8 @@ def _load_responses(
         "WHERE evaluation_id = ? AND list_contains(?::VARCHAR[], request_id)",
         [evaluation_id, request_ids],
     )
-    return {
-        (request_id, repeat): Response(
-            request_id=request_id,
-            repeat=repeat,
-            text=decode_text(text),
-            token_ids=tuple(token_ids),
-            finish_reason=FinishReason(finish_reason),
-            prompt_tokens=prompt_tokens,
-            output_tokens=output_tokens,
-            error=decode_text(error),
-        )
-        for (
-            request_id,
-            repeat,
-            text,
-            token_ids,
-            finish_reason,
-            prompt_tokens,
-            output_tokens,
-            error,
-        ) in rows
-    }
+    found = [response_of(row) for row in rows]
+    return {(response.request_id, response.repeat): response for response in found}
 
 
 def _load_scores(

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from evals.plan import ResponseKey
 from evals.response import FinishReason, Response
-from storage.connection import Lake, source, transaction
+from storage.connection import Lake, Row, source, transaction
 from storage.tables import RESPONSES
 from storage.text import decode_text, encode_text
 
@@ -37,27 +37,22 @@ def load_responses(
         "ORDER BY request_id, repeat",
         [evaluation_id],
     )
-    return tuple(
-        Response(
-            request_id=request_id,
-            repeat=repeat,
-            text=decode_text(text),
-            token_ids=tuple(token_ids),
-            finish_reason=FinishReason(finish_reason),
-            prompt_tokens=prompt_tokens,
-            output_tokens=output_tokens,
-            error=decode_text(error),
-        )
-        for (
-            request_id,
-            repeat,
-            text,
-            token_ids,
-            finish_reason,
-            prompt_tokens,
-            output_tokens,
-            error,
-        ) in zip(*(column.to_pylist() for column in found.columns), strict=True)
+    columns = (column.to_pylist() for column in found.columns)
+    return tuple(response_of(row) for row in zip(*columns, strict=True))
+
+
+def response_of(row: Row) -> Response:
+    """Return a row of request id, repeat, text, tokens, finish reason, both counts and error."""
+    request_id, repeat, text, token_ids, finish_reason, prompt_tokens, output_tokens, error = row
+    return Response(
+        request_id=request_id,
+        repeat=repeat,
+        text=decode_text(text),
+        token_ids=tuple(token_ids),
+        finish_reason=FinishReason(finish_reason),
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        error=decode_text(error),
     )
 
 

@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from evals.tasks.answer import find_number, judge_code, mentioned_codes, split_thought
+from evals.tasks.answer import Reply, find_number, judge_code, mentioned_codes, split_thought
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_very_long_digit_strings_are_numbers_too() -> None:
 
 
 def test_long_texts_are_read_in_linear_time() -> None:
-    find_number("answer " * 20_000 + "1," * 20_000 + "-" * 20_000)
-    split_thought("<think" * 50_000)
+    assert find_number("answer " * 20_000 + "1," * 20_000 + "-" * 20_000) == 1
+    assert split_thought("<think" * 50_000) == Reply(thought="", answer="<think" * 50_000)
 
 
 @pytest.mark.parametrize(

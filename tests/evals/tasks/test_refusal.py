@@ -149,4 +149,4 @@ def test_a_remark_at_the_end_of_an_answer_is_no_refusal() -> None:
 
 def test_long_texts_are_read_in_linear_time() -> None:
     for part in ("i ", "no ", "i can't ", "kann ich ", "word ", ", ", "no puedo ", "不能"):
-        is_refusal(part * 20_000)
+        assert not is_refusal(part * 20_000), part
