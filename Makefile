@@ -10,7 +10,7 @@ export UV_NATIVE_TLS := 1
 TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu
 READY := $(VENV)/.ready-$(ENGINE)
 
-.PHONY: setup test test-all check browser lock lock-check
+.PHONY: setup demo test test-all check browser lock lock-check
 
 setup: $(READY)
 
@@ -34,6 +34,10 @@ lock: ## write both lock files anew from requirements/*.in; UPGRADE=--upgrade al
 	  --python-version 3.11 --generate-hashes --no-header --no-annotate $(UPGRADE) -o requirements/cpu.lock
 	$(BIN)/uv pip compile requirements/gpu.in --override requirements/overrides-gpu.txt \
 	  --python-version 3.11 --generate-hashes --no-header --no-annotate $(UPGRADE) -o requirements/gpu.lock
+
+DEMO ?= pawl-demo
+demo: setup ## the main job on a small real RL run, then the app; APP=0 returns at the end, DEMO=folder
+	$(BIN)/pawl demo $(DEMO) $(if $(filter 0,$(APP)),--no-app)
 
 test: setup browser ## the tests that belong to every change; says what it skipped and why
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST)
