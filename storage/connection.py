@@ -13,6 +13,7 @@ import importlib.util
 import os
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
@@ -68,6 +69,15 @@ class LakeConfig:
     def name(self) -> str:
         """Return the catalogue's place for messages, without a password."""
         return _without_password(self.catalog)
+
+
+IdleKey = tuple[LakeConfig, bool, int, int, int]
+"""Of an idle connection: configuration, read-only, process, and the catalogue's file."""
+
+_idle: dict[IdleKey, duckdb.DuckDBPyConnection] = {}
+"""Connections for the next ``open_lake``: to load the extensions takes longer than most reads."""
+
+_idle_lock = threading.Lock()
 
 
 class Transaction:
@@ -208,16 +218,57 @@ def open_lake(config: LakeConfig, *, read_only: bool = False) -> Iterator[Lake]:
         LakeError: It is missing, damaged, or newer than this Pawl, or can't be reached.
     """
     _refuse_lost_catalog(config, read_only=read_only)
-    connection = _retry(lambda: _connect(config, read_only=read_only), config)
-    lake = Lake(config, connection)
+    connection = _take_idle(config, read_only=read_only)
+    if connection is None:
+        connection = _retry(lambda: _connect(config, read_only=read_only), config)
+        _bring_to_version(Lake(config, connection), read_only=read_only)
+    try:
+        yield Lake(config, connection)
+    except BaseException:
+        connection.close()
+        raise
+    _leave_idle(config, connection, read_only=read_only)
+
+
+def _bring_to_version(lake: Lake, *, read_only: bool) -> None:
     try:
         if read_only:
             check_version(lake)
         else:
             apply_pending(lake)
-        yield lake
-    finally:
+    except BaseException:
         lake.close()
+        raise
+
+
+def _take_idle(config: LakeConfig, *, read_only: bool) -> duckdb.DuckDBPyConnection | None:
+    """Return a connection that this process has used for this very catalogue before, or None."""
+    key = _idle_key(config, read_only=read_only)
+    with _idle_lock:
+        return None if key is None else _idle.pop(key, None)
+
+
+def _leave_idle(
+    config: LakeConfig, connection: duckdb.DuckDBPyConnection, *, read_only: bool
+) -> None:
+    """Keep a connection for the next time, one a catalogue; close it where there is one already."""
+    key = _idle_key(config, read_only=read_only)
+    with _idle_lock:
+        if key is not None and key not in _idle:
+            _idle[key] = connection
+            return
+    connection.close()
+
+
+def _idle_key(config: LakeConfig, *, read_only: bool) -> IdleKey | None:
+    """Return what an idle connection is kept by; None for a shared lake, whose server may go."""
+    if config.shared:
+        return None
+    try:
+        told = Path(config.catalog).stat()
+    except OSError:
+        return None
+    return config, read_only, os.getpid(), told.st_dev, told.st_ino
 
 
 def transaction(lake: Lake, fn: Callable[[Transaction], T]) -> T:
@@ -320,6 +371,10 @@ def _retry(once: Callable[[], T], config: LakeConfig) -> T:
     while True:
         try:
             return once()
+        except RuntimeError as error:
+            if "interrupted" not in str(error).lower():
+                raise
+            raise KeyboardInterrupt from error
         except duckdb.Error as error:
             if not _CONFLICT.search(str(error)) or time.monotonic() > deadline:
                 raise _lake_error(error, config) from error

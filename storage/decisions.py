@@ -56,15 +56,24 @@ class StoredDecision:
     """UTC, ISO 8601."""
 
 
-def put_decision(lake: Lake, head_file: Path, decision: Decision, who: str) -> LedgerEntry:
+def put_decision(
+    lake: Lake, head_file: Path, decision: Decision, who: str, *, channel: str | None = None
+) -> LedgerEntry:
     """Return the ledger entry of a decision, stored with it in one transaction.
 
     A decision that is stored already gets no second entry.
 
+    Args:
+        lake: The lake.
+        head_file: The ledger's head outside the lake.
+        decision: The decision.
+        who: Who asked for it.
+        channel: The channel that it was made for, under its policy against its holder.
+
     Raises:
         LakeError: Another decision has its id, or the ledger was changed from outside.
     """
-    payload = _payload(decision)
+    payload = {**_payload(decision), "channel": channel}
 
     def write(tx: Transaction) -> LedgerEntry | None:
         stored = tx.rows(
@@ -78,10 +87,19 @@ def put_decision(lake: Lake, head_file: Path, decision: Decision, who: str) -> L
         tx.insert_missing(DECISIONS, _rows(decision, entry.at))
         return entry
 
-    entry = write_ledger(lake, head_file, write)
-    if entry is not None:
-        return entry
-    return next(old for old in read_ledger(lake) if _names(old, decision.decision))
+    return write_ledger(lake, head_file, write) or load_decision_entry(lake, decision.decision)
+
+
+def load_decision_entry(lake: Lake, decision: str) -> LedgerEntry:
+    """Return the ledger entry of a stored decision.
+
+    Raises:
+        LakeError: There is none.
+    """
+    for entry in read_ledger(lake, kind=_KIND):
+        if entry.payload["decision"] == decision:
+            return entry
+    raise LakeError("the ledger has no such decision", decision, "run pawl ledger verify")
 
 
 def load_decision(lake: Lake, decision: str, *, snapshot: int | None = None) -> StoredDecision:
@@ -121,14 +139,14 @@ def verify_decisions(lake: Lake) -> tuple[LedgerProblem, ...]:
     """Return where a stored decision is not what its ledger entry says, or one lacks the other."""
     payloads = {
         entry.payload["decision"]: (entry.seq, entry.payload)
-        for entry in read_ledger(lake)
-        if entry.kind == _KIND
+        for entry in read_ledger(lake, kind=_KIND)
     }
     stored = {each.decision.decision: each.decision for each in find_decisions(lake)}
     problems = []
     for name in sorted(payloads.keys() | stored.keys()):
-        seq, payload = payloads.get(name, (0, None))
-        if name not in stored or _payload(stored[name]) != payload:
+        seq, payload = payloads.get(name, (0, {}))
+        told = {field: value for field, value in payload.items() if field != "channel"}
+        if name not in stored or _payload(stored[name]) != told:
             text = f"decision {name} is not the one of its ledger entry"
             problems.append(LedgerProblem(fault=LedgerFault.DECISION, seq=seq, text=text))
     return tuple(problems)
@@ -144,10 +162,6 @@ def _payload(decision: Decision) -> dict[str, Any]:
         "snapshot": decision.snapshot,
         "document": fingerprint(dict(decision.document)),
     }
-
-
-def _names(entry: LedgerEntry, decision: str) -> bool:
-    return entry.kind == _KIND and entry.payload["decision"] == decision
 
 
 def _rows(decision: Decision, at: str) -> pa.Table:

@@ -81,6 +81,8 @@ class LedgerFault(StrEnum):
     """The head outside the lake is missing, unreadable, or names an entry the lake has not."""
     DECISION = "decision"
     """A stored decision is not the one that its entry names."""
+    CHANNEL = "channel"
+    """A channel is not what its entries made it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +165,11 @@ def append_entry(
     return entry
 
 
-def read_ledger(lake: Lake, *, snapshot: int | None = None) -> tuple[LedgerEntry, ...]:
-    """Return all entries by number."""
-    return tuple(_entry(row) for row in _rows(lake, snapshot))
+def read_ledger(
+    lake: Lake, *, kind: str | None = None, snapshot: int | None = None
+) -> tuple[LedgerEntry, ...]:
+    """Return all entries by number, or those of one kind."""
+    return tuple(_entry(row) for row in _rows(lake, snapshot, kind))
 
 
 def verify(lake: Lake, head_file: Path) -> LedgerReport:
@@ -173,7 +177,7 @@ def verify(lake: Lake, head_file: Path) -> LedgerReport:
     problems: list[LedgerProblem] = []
     last = _EMPTY
     hashes = {0: GENESIS}
-    rows = _rows(lake, None)
+    rows = _rows(lake)
     for row in rows:
         seq, stored_hash = row[0], row[-1]
         problems += _entry_problems(row, last)
@@ -300,8 +304,12 @@ def _head_row(tx: Transaction) -> LedgerHead:
     return LedgerHead(seq=rows[0][0], hash=rows[0][1])
 
 
-def _rows(lake: Lake, snapshot: int | None) -> list[Row]:
-    return lake.rows(f"SELECT {_COLUMNS} FROM {source(LEDGER, snapshot)} ORDER BY seq, hash")
+def _rows(lake: Lake, snapshot: int | None = None, kind: str | None = None) -> list[Row]:
+    where, parameters = ("true", []) if kind is None else ("kind = ?", [encode_text(kind)])
+    return lake.rows(
+        f"SELECT {_COLUMNS} FROM {source(LEDGER, snapshot)} WHERE {where} ORDER BY seq, hash",
+        parameters,
+    )
 
 
 def _entry(row: Row) -> LedgerEntry:

@@ -1,15 +1,17 @@
-"""How a checkpoint is named where it is stored: ``RUN@STEP``."""
+"""How a checkpoint is named where it is stored: ``RUN@STEP``, or ``channel:NAME``."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from evals.errors import InputError
+from evals.errors import InputError, LakeError
 from storage.checkpoints import StoredCheckpoint
 from storage.store import LakeStore
 
 NAME = re.compile(r"([\w][\w.+-]*)@([0-9]{1,15})")
+CHANNEL = "channel:"
+"""What stands before a channel's name where its holder is meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +39,17 @@ def parse_name(text: str) -> tuple[str, int]:
 
 
 def load_checkpoint(name: str, store: LakeStore) -> StoredCheckpoint:
-    """Return the checkpoint last registered under a name.
+    """Return the checkpoint last registered under a name, or a channel's holder.
+
+    Args:
+        name: ``RUN@STEP`` or ``channel:NAME``.
+        store: The lake.
 
     Raises:
-        InputError: The name is none, or the lake does not know it.
+        InputError: The name is none, the lake does not know it, or the channel has no holder.
     """
+    if name.startswith(CHANNEL):
+        return _load_holder(name.removeprefix(CHANNEL), store)
     run, step = parse_name(name)
     stored = store.find_checkpoint(run, step)
     if stored is None:
@@ -52,9 +60,28 @@ def load_checkpoint(name: str, store: LakeStore) -> StoredCheckpoint:
 
 
 def load_named(name: str, store: LakeStore) -> Named:
-    """Return the checkpoint last registered under a name, by its digest.
+    """Return a checkpoint by its digest: the last registered under a name, or a channel's holder.
 
     Raises:
-        InputError: The name is none, or the lake does not know it.
+        InputError: The name is none, the lake does not know it, or the channel has no holder.
     """
-    return Named(name=name, digest=load_checkpoint(name, store).ref.digest)
+    ref = load_checkpoint(name, store).ref
+    return Named(name=ref.name, digest=ref.digest)
+
+
+def _load_holder(channel: str, store: LakeStore) -> StoredCheckpoint:
+    holder = store.load_channel(channel).holder
+    if holder is None:
+        raise InputError(
+            f"channel {channel} has no holder yet",
+            "checkpoint",
+            f"pawl promote RUN@STEP --to {channel} --first --who NAME --why TEXT",
+        )
+    for stored in store.checkpoints(holder.run):
+        if (stored.ref.step, stored.ref.digest) == (holder.step, holder.digest):
+            return stored
+    raise LakeError(
+        f"its holder {holder.name} ({holder.digest[:12]}) is no registered checkpoint",
+        f"channel {channel}",
+        "run pawl ledger verify",
+    )

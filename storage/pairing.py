@@ -86,7 +86,7 @@ def evaluations_of(checkpoint: Named, suite: str | None, store: LakeStore) -> li
         raise InputError(
             f"{checkpoint.name} was not evaluated{on}",
             "lake",
-            f"run `pawl eval {checkpoint.name}` first",
+            f"run `pawl eval {checkpoint.name}{f' --suite {suite}' if suite else ''}` first",
         )
     return found
 
@@ -99,17 +99,41 @@ def pair(
     Raises:
         ComparisonRefused: Metric or prompt of a task differs.
     """
+    return join(sides.candidate, sides.baseline, store, snapshot, readings)
+
+
+def join(
+    candidate: Evaluation,
+    baseline: Evaluation | None,
+    store: LakeStore,
+    snapshot: int,
+    readings: Readings | None = None,
+) -> PairedEvaluations:
+    """Return an evaluation joined with a baseline, or alone, as the lake was at ``snapshot``.
+
+    Args:
+        candidate: The evaluation in question.
+        baseline: What it is compared with; None for a first promotion.
+        store: The lake.
+        snapshot: Of the lake.
+        readings: How truncated and unparsed responses count; by default as the task says.
+
+    Raises:
+        ComparisonRefused: Metric or prompt of a task differs.
+    """
     planned: dict[str, list[PlannedItem]] = {}
     repeats: dict[str, int] = {}
-    for side in (sides.baseline, sides.candidate):
+    for side in [candidate] if baseline is None else [baseline, candidate]:
         for task, item, asked in _planned(side, store, snapshot):
             planned.setdefault(task, []).append(item)
             repeats[task] = max(repeats.get(task, 1), asked)
     return pair_evaluations(
-        sides.candidate,
-        sides.baseline,
-        candidate_scores=store.scores(sides.candidate.evaluation_id, snapshot=snapshot),
-        baseline_scores=store.scores(sides.baseline.evaluation_id, snapshot=snapshot),
+        candidate,
+        baseline,
+        candidate_scores=store.scores(candidate.evaluation_id, snapshot=snapshot),
+        baseline_scores=(
+            store.scores(baseline.evaluation_id, snapshot=snapshot) if baseline else ()
+        ),
         planned=planned,
         readings=readings,
         repeats=repeats,

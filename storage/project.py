@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from evals.adapters.vllm_engine import EngineSettings
+from evals.engine import EngineSettings
 from evals.errors import InputError
 from evals.yaml_file import load_yaml
 from storage.connection import LakeConfig, open_lake
@@ -35,8 +36,10 @@ class LakeSection(Section):
 
 
 class EngineSection(Section):
-    """How vLLM is started."""
+    """Which engine answers, and how it is started."""
 
+    name: Literal["vllm", "torch"] = "vllm"
+    """``torch``: for models of a few million parameters."""
     dtype: str = Field("auto", pattern=r"^(auto|float32|bfloat16|float16)$")
     context_tokens: int | None = Field(None, ge=16, strict=True)
     tensor_parallel: int = Field(1, ge=1, strict=True)
@@ -45,6 +48,19 @@ class EngineSection(Section):
     kv_cache_gib: float = Field(2.0, gt=0.0, allow_inf_nan=False)
     parallel_sequences: int = Field(64, ge=1, strict=True)
     compiled: bool | None = None
+
+    @field_validator(
+        "tensor_parallel", "pipeline_parallel", "memory_fraction", "kv_cache_gib", "compiled"
+    )
+    @classmethod
+    def only_of_vllm(cls, value: Any, info: ValidationInfo) -> Any:
+        """Return the value unless it asks torch for what only vLLM does."""
+        default = cls.model_fields[str(info.field_name)].default
+        if info.data.get("name") == "torch" and value and value != default:
+            raise ValueError(
+                f"torch has no {info.field_name} — remove this line, or write engine.name: vllm"
+            )
+        return value
 
     def settings(self) -> EngineSettings:
         """Return the section as the engine's record."""
@@ -58,22 +74,80 @@ class RaySection(Section):
     """Of a running cluster; null: a head of one's own on this machine."""
 
 
+class RunSection(Section):
+    """One RL run that is watched."""
+
+    folder: str = Field(min_length=1)
+    """What the trainer writes into."""
+    name: str | None = Field(None, pattern=r"^\w[\w.+-]*$")
+    """What its checkpoints are called by; null: the folder's name."""
+    layout: str | None = None
+    """How checkpoints lie in it; null: recognised."""
+
+
+class FirstSection(Section):
+    """A named person's word that a run's starting point may be a channel's first holder."""
+
+    checkpoint: str = Field(pattern=r"^\w[\w.+-]*@[0-9]{1,15}$")
+    who: str = Field(min_length=1)
+    why: str = Field(min_length=1)
+
+
+class ChannelSection(Section):
+    """A name that points to a promoted checkpoint, and what moves it."""
+
+    policy: str = Field(min_length=1)
+    """A shipped policy, or a ``.yaml`` file."""
+    suite: str = Field(min_length=1)
+    """A shipped suite, or a ``.yaml`` file."""
+    first: FirstSection | None = None
+    """Null: the first promotion waits for `pawl promote --first`."""
+
+
+class ServicesSection(Section):
+    """What `pawl up` starts; all of it listens on loopback."""
+
+    dagster_port: int = Field(3000, ge=1, le=65535, strict=True)
+    app_port: int = Field(8501, ge=1, le=65535, strict=True)
+    poll_s: int = Field(10, ge=1, strict=True)
+    """Seconds between two looks at the runs' folders."""
+
+
 class ProjectFile(Section):
     """``pawl.yaml``."""
 
     lake: LakeSection = LakeSection()
     engine: EngineSection = EngineSection()
     ray: RaySection = RaySection()
+    services: ServicesSection = ServicesSection()
+    runs: tuple[RunSection, ...] = ()
+    channels: dict[Annotated[str, Field(pattern=r"^[A-Za-z][\w.-]*$")], ChannelSection] = {}
     data_mirror: str | None = None
     """``mirror.json`` of data sets on disk; null: data sets come from the hub."""
     tasks_folder: str | None = None
     """Folder with YAML tasks of one's own, in lm-eval's format."""
 
-    @field_validator("lake", "engine", "ray", mode="before")
+    @field_validator("lake", "engine", "ray", "services", "channels", mode="before")
     @classmethod
     def empty_section(cls, value: object) -> object:
         """Return a section whose lines are all commented out as one with every default."""
         return {} if value is None else value
+
+    @field_validator("runs", mode="before")
+    @classmethod
+    def no_runs(cls, value: object) -> object:
+        """Return a list whose lines are all commented out as an empty one."""
+        return () if value is None else value
+
+    @field_validator("runs")
+    @classmethod
+    def each_named_once(cls, runs: tuple[RunSection, ...]) -> tuple[RunSection, ...]:
+        """Hold that no two runs are called alike."""
+        names = [run.name or Path(run.folder).name for run in runs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two runs are called {twice[0]} — give one of them another name")
+        return runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +191,10 @@ class Project:
                 "no such folder", f"{PROJECT_FILE}: tasks_folder: {folder}", "correct the path"
             )
         return folder
+
+    def named_file(self, text: str) -> str:
+        """Return a shipped name as it is, and a ``.yaml`` file's path as the project means it."""
+        return str(self.path(text)) if text.endswith((".yaml", ".yml")) else text
 
     @property
     def lake(self) -> LakeConfig:

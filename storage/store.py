@@ -19,7 +19,20 @@ from evals.plan import Request, ResponseKey
 from evals.response import Response
 from evals.scoring import Score
 from evals.task import Item
-from storage import checkpoints, decisions, evaluations, ledger, responses, scores
+from evals.telemetry import Point
+from storage import (
+    channels,
+    checkpoints,
+    decisions,
+    evaluations,
+    ledger,
+    responses,
+    runs,
+    scores,
+    sightings,
+    telemetry,
+)
+from storage.channels import Channel, Move, Promotion
 from storage.checkpoints import CheckpointState, StoredCheckpoint
 from storage.connection import Lake, Transaction, transaction
 from storage.decisions import Decision, StoredDecision
@@ -27,6 +40,8 @@ from storage.evaluations import StoredEvaluation
 from storage.items import insert_items, load_items
 from storage.ledger import LedgerEntry, LedgerReport
 from storage.requests import insert_requests, load_requests
+from storage.runs import StoredRun
+from storage.sightings import Sighting
 from storage.spool import MoveReport, Spool, SpoolWriter, evaluation_lock
 
 
@@ -75,6 +90,58 @@ class LakeStore:
     ) -> tuple[StoredCheckpoint, ...]:
         """Return all checkpoints, or those of one run, by run and step."""
         return checkpoints.load_checkpoints(self.lake, run, snapshot=snapshot)
+
+    def register_run(
+        self, run: str, folder: str, layout: str, config: Mapping[str, Any]
+    ) -> StoredRun:
+        """Return the run as stored, its folder, layout and configuration as given.
+
+        Args:
+            run: Its name, which identifies it.
+            folder: What it writes into.
+            layout: How checkpoints and telemetry lie in it.
+            config: Model line, owner, tags and training configuration: JSON types only.
+        """
+        return runs.register_run(self.lake, run, folder, layout, config)
+
+    def runs(self, *, snapshot: int | None = None) -> tuple[StoredRun, ...]:
+        """Return all registered runs by name."""
+        return runs.load_runs(self.lake, snapshot=snapshot)
+
+    def put_points(self, points: Iterable[Point]) -> int:
+        """Return how many points were not stored; see ``storage.telemetry.put_points``."""
+        return telemetry.put_points(self.lake, points)
+
+    def points(
+        self,
+        run: str,
+        *,
+        series: Sequence[str] | None = None,
+        first_step: int | None = None,
+        last_step: int | None = None,
+        every_attempt: bool = False,
+        snapshot: int | None = None,
+    ) -> tuple[Point, ...]:
+        """Return a run's points by series and step; see ``storage.telemetry.load_points``."""
+        return telemetry.load_points(
+            self.lake,
+            run,
+            series=series,
+            first_step=first_step,
+            last_step=last_step,
+            every_attempt=every_attempt,
+            snapshot=snapshot,
+        )
+
+    def sightings(
+        self, run: str | None = None, *, snapshot: int | None = None
+    ) -> tuple[Sighting, ...]:
+        """Return how far each checkpoint on disk was when last seen, by run and step."""
+        return sightings.load_sightings(self.lake, run, snapshot=snapshot)
+
+    def put_sightings(self, seen: Iterable[Sighting], *, unpinned: bool = False) -> int:
+        """Return how many rows were written; see ``storage.sightings.put_sightings``."""
+        return sightings.put_sightings(self.lake, seen, unpinned=unpinned)
 
     def put_evaluation(self, evaluation: Evaluation) -> StoredEvaluation:
         """Return the evaluation as stored; the row that was there first stays."""
@@ -205,9 +272,11 @@ class LakeStore:
             self.lake, evaluation_id, task=task, scorer_version=scorer_version, snapshot=snapshot
         )
 
-    def put_decision(self, decision: Decision, who: str) -> LedgerEntry:
+    def put_decision(
+        self, decision: Decision, who: str, *, channel: str | None = None
+    ) -> LedgerEntry:
         """Return the decision's ledger entry, stored with it in one transaction."""
-        return decisions.put_decision(self.lake, self.head_file, decision, who)
+        return decisions.put_decision(self.lake, self.head_file, decision, who, channel=channel)
 
     def load_decision(self, decision: str, *, snapshot: int | None = None) -> StoredDecision:
         """Return one decision.
@@ -217,14 +286,74 @@ class LakeStore:
         """
         return decisions.load_decision(self.lake, decision, snapshot=snapshot)
 
+    def load_decision_entry(self, decision: str) -> LedgerEntry:
+        """Return the ledger entry of a stored decision.
+
+        Raises:
+            LakeError: There is none.
+        """
+        return decisions.load_decision_entry(self.lake, decision)
+
+    def find_decisions(
+        self,
+        *,
+        candidate: str | None = None,
+        policy: str | None = None,
+        snapshot: int | None = None,
+    ) -> tuple[StoredDecision, ...]:
+        """Return the decisions that fit all that is given, oldest first."""
+        return decisions.find_decisions(
+            self.lake, candidate=candidate, policy=policy, snapshot=snapshot
+        )
+
+    def set_policy(
+        self, channel: str, *, policy: str, document: Mapping[str, Any], suite: str, who: str
+    ) -> LedgerEntry | None:
+        """Make a channel or change its policy; None where all of it is so already."""
+        return channels.set_policy(
+            self.lake,
+            self.head_file,
+            channel=channel,
+            policy=policy,
+            document=document,
+            suite=suite,
+            who=who,
+        )
+
+    def move_channel(self, move: Move, who: str) -> LedgerEntry:
+        """Return the promotion's ledger entry.
+
+        Raises:
+            PromotionRefused: The channel changed since it was read.
+        """
+        return channels.move_channel(self.lake, self.head_file, move, who)
+
+    def load_channel(self, name: str, *, snapshot: int | None = None) -> Channel:
+        """Return one channel.
+
+        Raises:
+            InputError: There is none of that name.
+        """
+        return channels.load_channel(self.lake, name, snapshot=snapshot)
+
+    def channels(self, *, snapshot: int | None = None) -> tuple[Channel, ...]:
+        """Return all channels by name."""
+        return channels.load_channels(self.lake, snapshot=snapshot)
+
+    def promotions(
+        self, channel: str | None = None, *, snapshot: int | None = None
+    ) -> tuple[Promotion, ...]:
+        """Return the promotions to a channel, or to all, in order."""
+        return channels.load_promotions(self.lake, channel, snapshot=snapshot)
+
     def ledger(self) -> tuple[LedgerEntry, ...]:
         """Return all ledger entries in order."""
         return ledger.read_ledger(self.lake)
 
     def verify_ledger(self) -> LedgerReport:
-        """Return whether the ledger and the decisions it names are what was written."""
+        """Return whether ledger, decisions and channels are what was written."""
         report = ledger.verify(self.lake, self.head_file)
         if not report.sound:
             return report
-        found = decisions.verify_decisions(self.lake)
+        found = decisions.verify_decisions(self.lake) + channels.verify_channels(self.lake)
         return replace(report, problems=report.problems + found)

@@ -206,6 +206,72 @@ LEDGER_HEAD = Table(
     ),
 )
 
+RUNS = Table(
+    name="runs",
+    key=("run",),
+    schema=pa.schema(
+        [
+            _column("run", _TEXT, "the run's name"),
+            _column("folder", _TEXT, "folder that it writes into"),
+            _column("layout", _TEXT, "how checkpoints and telemetry lie in it"),
+            _column("config", _TEXT, "JSON: model line, owner, tags and training configuration"),
+            _column("registered_at", _TEXT, "when it was first seen"),
+        ]
+    ),
+)
+
+SIGHTINGS = Table(
+    name="sightings",
+    key=("run", "step"),
+    schema=pa.schema(
+        [
+            _column("run", _TEXT, "the run that writes it"),
+            _column("step", _LONG, "the run's step"),
+            _column("path", _TEXT, "folder it was seen in"),
+            _column("state", _TEXT, "how far it is: writing, complete, pinned, corrupt, …"),
+            _column("detail", _TEXT, "what was seen, for a person; null: nothing to add"),
+            _column("changed_at", _TEXT, "when it came into this state"),
+        ]
+    ),
+)
+
+CHANNELS = Table(
+    name="channels",
+    key=("channel",),
+    schema=pa.schema(
+        [
+            _column("channel", _TEXT, "the channel's name"),
+            _column("policy", _TEXT, "its policy's digest"),
+            _column("policy_document", _TEXT, "JSON: the policy"),
+            _column("suite", _TEXT, "suite that its policy decides on"),
+            _column("holder_run", _TEXT, "run of the checkpoint it points to; null: none yet"),
+            _column("holder_step", _LONG, "step of that checkpoint"),
+            _column("holder_digest", _TEXT, "digest of that checkpoint"),
+            _column("moves", _LONG, "changes so far; the next one names this number"),
+            _column("changed_at", _TEXT, "when it last changed"),
+        ]
+    ),
+)
+
+TELEMETRY = Table(
+    name="telemetry",
+    key=("run", "attempt", "series", "raw_name", "step"),
+    scope=("run",),
+    schema=pa.schema(
+        [
+            _column("run", _TEXT, "the run that logged it"),
+            _column("attempt", _INT, "0, or the number of the restart that logged it"),
+            _column("series", _TEXT, "canonical name; the raw name where it has none"),
+            _column("raw_name", _TEXT, "name as logged"),
+            _column("step", _LONG, "the run's step"),
+            _column(
+                "value", pa.float64(), "as logged, NaN and infinities too; null: logged as none"
+            ),
+            _column("logged_at", _TEXT, "when it was logged; null: not told"),
+        ]
+    ),
+)
+
 MIGRATIONS = Table(
     name="migrations",
     key=("version",),
@@ -239,6 +305,10 @@ TABLES = (
     DECISIONS,
     LEDGER,
     LEDGER_HEAD,
+    RUNS,
+    SIGHTINGS,
+    CHANNELS,
+    TELEMETRY,
     MIGRATIONS,
     GUARDS,
 )

@@ -8,11 +8,13 @@ import time
 import uuid
 from pathlib import Path
 
-from lake_builders import make_request, make_response, make_score
+from lake_builders import digest, make_request, make_response, make_score
 
+from evals.errors import PromotionRefused
 from evals.plan import owed_requests
 from evals.response import FinishReason, Response
-from storage.connection import LakeConfig, open_lake
+from storage.channels import Channel, Ground, Holder, Move, load_channel, move_channel
+from storage.connection import Lake, LakeConfig, open_lake
 from storage.ledger import append_entry, write_ledger
 from storage.scores import load_scores, put_scores
 from storage.spool import Spool
@@ -23,11 +25,15 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def open_and_leave(config: LakeConfig, folder: Path) -> None:
-    """Open the lake when the file ``go`` is there."""
+def wait_for_go(folder: Path) -> None:
     say("ready")
     while not (folder / "go").exists():
         time.sleep(0.001)
+
+
+def open_and_leave(config: LakeConfig, folder: Path) -> None:
+    """Open the lake when the file ``go`` is there."""
+    wait_for_go(folder)
     with open_lake(config) as lake:
         say(str(lake.rows("SELECT count(*) FROM lake.migrations")[0][0]))
 
@@ -115,6 +121,36 @@ def write_entries(config: LakeConfig, folder: Path, name: str, count: str) -> No
     say("done")
 
 
+def try_move(lake: Lake, head_file: Path, channel: Channel, run: str, step: int) -> bool:
+    """Return whether this process won the move."""
+    to = Holder(run=run, step=step, digest=digest((run, step)))
+    move = Move(channel=channel, to=to, ground=Ground.PASS, decision="d")
+    try:
+        move_channel(lake, head_file, move, run)
+    except PromotionRefused:
+        return False
+    return True
+
+
+def move_once(config: LakeConfig, folder: Path, head: str, run: str) -> None:
+    """Move the channel from where it was seen before any of the processes moved it."""
+    with open_lake(config) as lake:
+        seen = load_channel(lake, "production")
+        wait_for_go(folder)
+        say(str(int(try_move(lake, folder / head, seen, run, 1))))
+
+
+def move_often(config: LakeConfig, folder: Path, head: str, run: str, count: str) -> None:
+    """Try as often as told to move the channel from where it is; say how often that was won."""
+    with open_lake(config) as lake:
+        wait_for_go(folder)
+        won = 0
+        for step in range(int(count)):
+            seen = load_channel(lake, "production")
+            won += try_move(lake, folder / head, seen, run, step)
+        say(str(won))
+
+
 WORKERS = {
     function.__name__: function
     for function in (
@@ -125,6 +161,8 @@ WORKERS = {
         write_same_scores,
         read_scores,
         write_entries,
+        move_once,
+        move_often,
     )
 }
 
