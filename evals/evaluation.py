@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from evals.engine import EngineFingerprint
@@ -54,6 +55,16 @@ class Evaluation:
     state: EvaluationState = EvaluationState.RUNNING
     planned_items: int = 0
     """Items over all tasks; with ``repeats`` rows each."""
+
+
+def suite_fingerprint(suite: str, tasks: Sequence[TaskSpec]) -> str:
+    """Return what an evaluation calls the suite it asks.
+
+    Args:
+        suite: The suite's own fingerprint.
+        tasks: Its tasks as they are asked.
+    """
+    return fingerprint([suite, [asdict(task) for task in tasks]])
 
 
 def evaluation_id(

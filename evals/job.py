@@ -1,7 +1,8 @@
 """The job: from a plan to stored scores, over an engine and a store, without any scheduler.
 
 ``run_owed`` makes every response durable exactly once; ``score_all`` turns responses into scores;
-``evaluate`` is both under the evaluation's lock. Killed at any moment and called again, each does
+``answer_owed`` and ``score_answers`` do so for a whole evaluation under its lock, ``evaluate`` is
+one after the other. Killed at any moment and called again, each does
 what is still owed and nothing else.
 """
 
@@ -137,6 +138,33 @@ def evaluate(
         CheckpointVanished: The checkpoint was deleted before all was answered; what was
             answered is kept and the evaluation marked ``vanished``.
     """
+    answer_owed(evaluation, plan, store, answer, progress=progress, on_wait=on_wait)
+    return score_answers(
+        evaluation,
+        plan,
+        tasks,
+        store,
+        scorer_version=scorer_version,
+        progress=progress,
+        on_wait=on_wait,
+    )
+
+
+def answer_owed(
+    evaluation: Evaluation,
+    plan: Plan,
+    store: Store,
+    answer: AnswerRequests,
+    *,
+    progress: Progress = silent,
+    on_wait: Callable[[str], None] | None = None,
+) -> None:
+    """Store what is asked and every answer that is owed: the first half of ``evaluate``.
+
+    Raises:
+        CheckpointVanished: The checkpoint was deleted before all was answered; what was
+            answered is kept and the evaluation marked ``vanished``.
+    """
     key = evaluation.evaluation_id
     with store.evaluation_lock(key, on_wait):
         store.put_evaluation(evaluation)
@@ -147,6 +175,21 @@ def evaluate(
             store.settle(key)
             store.finish_evaluation(key, EvaluationState.VANISHED)
             raise
+
+
+def score_answers(
+    evaluation: Evaluation,
+    plan: Plan,
+    tasks: Mapping[str, Task],
+    store: Store,
+    *,
+    scorer_version: str,
+    progress: Progress = silent,
+    on_wait: Callable[[str], None] | None = None,
+) -> tuple[Score, ...]:
+    """Score what is answered and mark the evaluation complete: the second half of ``evaluate``."""
+    key = evaluation.evaluation_id
+    with store.evaluation_lock(key, on_wait):
         scores = score_all(key, plan, tasks, store, scorer_version, progress)
         store.finish_evaluation(key, EvaluationState.COMPLETE)
     return scores
