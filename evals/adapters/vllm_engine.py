@@ -9,43 +9,26 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from evals.checkpoint import CheckpointFolder
-from evals.engine import EngineFingerprint
-from evals.errors import EngineError, InputError
+from evals.engine import (
+    EngineFingerprint,
+    EngineSettings,
+    error_response,
+    fast_bfloat16,
+    first_line,
+    resolve_context,
+    resolve_dtype,
+    stop_ids,
+)
+from evals.errors import EngineError
 from evals.identity import fingerprint
 from evals.plan import Request
 from evals.response import FinishReason, Response
 
-FAST_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
-"""Processor flags without which bfloat16 on a CPU is emulated and several times slower."""
-
-
 SMALL_MACHINE_CPUS = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineSettings:
-    """How vLLM is started; what of it can move an answer is in the fingerprint."""
-
-    dtype: str = "auto"
-    """``auto``: the checkpoint's own on a GPU; on a CPU without bfloat16 units float32."""
-    context_tokens: int | None = None
-    """Longest prompt plus answer; None: what the checkpoint allows, at most 8192."""
-    tensor_parallel: int = 1
-    pipeline_parallel: int = 1
-    memory_fraction: float = 0.9
-    """Of a GPU's memory."""
-    kv_cache_gib: float = 2.0
-    """Of the host's memory, where vLLM runs on a CPU."""
-    parallel_sequences: int = 64
-    """Answers that are generated at the same time, at most."""
-    compiled: bool | None = None
-    """Compile the model before the first answer; None: on GPUs only, where it pays."""
 
 
 def installed_vllm() -> tuple[str, str]:
@@ -78,42 +61,16 @@ def device_name() -> str:
     return told.stdout.strip().splitlines()[0]
 
 
-def fast_bfloat16() -> bool:
-    """Return whether this CPU computes bfloat16 in hardware; False where that can't be read."""
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
-    except OSError:
-        return False
-    return any(flag in flags for flag in FAST_BFLOAT16)
-
-
-def resolve_dtype(folder: CheckpointFolder, settings: EngineSettings, device: str) -> str:
-    """Return the dtype that the engine will compute in."""
-    if settings.dtype != "auto":
-        return settings.dtype
-    if device == "cpu" and not fast_bfloat16():
-        return "float32"
-    named = folder.config.get("dtype", folder.config.get("torch_dtype", "bfloat16"))
-    return str(named)
-
-
-def resolve_context(folder: CheckpointFolder, settings: EngineSettings) -> int:
-    """Return the longest prompt plus answer in tokens.
+def describe() -> str:
+    """Return which vLLM would run where.
 
     Raises:
-        InputError: More is asked for than the checkpoint allows.
+        EngineError: It is not installed, or no GPU answers.
     """
-    allowed = folder.context_tokens
-    wanted = settings.context_tokens
-    if wanted is None:
-        return min(allowed or 8192, 8192)
-    if allowed is not None and wanted > allowed:
-        raise InputError(
-            f"{wanted} tokens where the checkpoint allows {allowed}",
-            "pawl.yaml: engine.context_tokens",
-            f"write {allowed} or less",
-        )
-    return wanted
+    name, number = installed_vllm()
+    device = device_name()
+    slow = device == "cpu" and not fast_bfloat16()
+    return f"{name} {number} on {device}" + (" (no bfloat16 units: float32)" if slow else "")
 
 
 def fingerprint_engine(
@@ -265,15 +222,6 @@ def memory_fraction(settings: EngineSettings, device: str) -> float:
     return settings.memory_fraction if device != "cpu" else 0.3
 
 
-def stop_ids(folder: CheckpointFolder) -> list[int]:
-    """Return every end-of-sequence id that the checkpoint names, in either file."""
-    ids: set[int] = set()
-    for source in (folder.config, folder.generation_config):
-        value = source.get("eos_token_id")
-        ids.update(value if isinstance(value, list) else [value] if value is not None else [])
-    return sorted(ids)
-
-
 def response_of(request: Request, repeat: int, output: Any) -> Response:
     """Return vLLM's finished output as a response."""
     done = output.outputs[0]
@@ -288,22 +236,3 @@ def response_of(request: Request, repeat: int, output: Any) -> Response:
         prompt_tokens=len(request.token_ids),
         output_tokens=len(done.token_ids),
     )
-
-
-def error_response(request: Request, repeat: int, error: str) -> Response:
-    """Return the row of a request that has no answer."""
-    return Response(
-        request_id=request.request_id,
-        repeat=repeat,
-        text=None,
-        token_ids=(),
-        finish_reason=FinishReason.ERROR,
-        prompt_tokens=len(request.token_ids),
-        output_tokens=0,
-        error=error,
-    )
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its name."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
