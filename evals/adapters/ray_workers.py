@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,12 @@ QUIET = {
     "RAY_DEDUP_LOGS": "0",
     "DO_NOT_TRACK": "1",
 }
+
+ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Keeps a head of one's own, and who connects to it, on loopback: Ray else takes this machine's
+address wherever it is told 127.0.0.1, and its servers then listen on every interface."""
+
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 BuildEngine = Callable[[], Any]
 """Makes an engine on the worker."""
@@ -42,18 +49,40 @@ class WorkerShape:
     """Variables that its process starts with."""
 
 
+def own_head_environment(project: Path) -> dict[str, str]:
+    """Return the variables of a project's own head, and of who connects to it.
+
+    Who connects has to have the head's token, which only this user can read: loopback is open to
+    every user of a machine, and a head runs what it is told.
+
+    Args:
+        project: Its folder.
+    """
+    token = project / ".pawl" / "ray.token"
+    token.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError), os.fdopen(os.open(token, NEW_FILE, 0o600), "w") as file:
+        file.write(secrets.token_hex(32))
+    return {
+        **QUIET,
+        **ON_LOOPBACK,
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+    }
+
+
 @contextmanager
-def ray_head(address: str | None, project: Path) -> Iterator[None]:
+def ray_head(address: str | None, project: Path, *, own: bool) -> Iterator[None]:
     """Connect to the cluster at ``address``, or own a private head until the block ends.
 
     Args:
         address: Of a running cluster; None: start a head of one's own.
         project: Folder of the project; heads of different projects and users stay apart.
+        own: Whether the cluster at ``address`` is the project's own head.
 
     Raises:
         EngineError: Ray did not start or can't be reached.
     """
-    os.environ.update(QUIET)
+    os.environ.update(own_head_environment(project) if own or address is None else QUIET)
     import ray
 
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
