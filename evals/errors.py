@@ -5,6 +5,7 @@
     ├── CheckpointError       a checkpoint can't be evaluated as it is
     │   └── CheckpointVanished    it was there and is gone
     ├── ComparisonRefused     two evaluations that must not be paired (metric or prompt differs)
+    ├── PromotionRefused      a channel must not be moved so: which condition failed
     ├── EngineError           the engine did not start or failed
     │   └── WorkerLost            its process died; what it made durable stays
     ├── SandboxUnavailable    no isolation to be had here, so no model-written code is run
@@ -60,6 +61,10 @@ class ComparisonRefused(PawlError):
         super().__init__(what, where, fix)
         self.args = (what, where, fix, code)
         self.code = code
+
+
+class PromotionRefused(PawlError):
+    """A channel must not be moved so; says which condition failed and what to do."""
 
 
 class EngineError(PawlError):

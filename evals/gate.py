@@ -11,7 +11,7 @@ be replayed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
@@ -140,6 +140,36 @@ class Decision:
         content: dict[str, Any] = _plain(asdict(self))
         return content
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Decision:
+        """Return the decision that :meth:`to_json` wrote."""
+        typed = {
+            "verdict": Verdict(document["verdict"]),
+            "reasons": tuple(document["reasons"]),
+            "differences": tuple(document["differences"]),
+            "rules": tuple(_rule_from_json(rule) for rule in document["rules"]),
+        }
+        return cls(**{**document, **typed})
+
+
+def _rule_from_json(document: Mapping[str, Any]) -> RuleDecision:
+    flips = document["flips"]
+    typed = {
+        "tasks": tuple(document["tasks"]),
+        "tier": Tier(document["tier"]),
+        "role": Role(document["role"]),
+        "verdict": Verdict(document["verdict"]),
+        "reasons": tuple(document["reasons"]),
+        "warnings": tuple(document["warnings"]),
+        "flips": Flips(
+            lost=flips["lost"],
+            gained=flips["gained"],
+            lost_items=tuple(flips["lost_items"]),
+            gained_items=tuple(flips["gained_items"]),
+        ),
+    }
+    return RuleDecision(**{**document, **typed})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evidence:
@@ -234,7 +264,8 @@ def _evidence(rule: Rule, policy: Policy, paired: PairedEvaluations) -> _Evidenc
         items = differences(pairs)
         found = _margin_evidence(rule, policy, items)
         lost, gained = flips(items)
-    blocks += _data_blocks(rule, policy, pairs, items)
+    if "no_baseline" not in blocks:  # else every difference is missing, whatever was answered
+        blocks += _data_blocks(rule, policy, pairs, items)
     return replace(
         found,
         tasks=tuple(pair.spec.name for pair in pairs),
@@ -461,7 +492,7 @@ def _overall_reasons(
     deciding = [rule for rule in rules if rule.role is not Role.REPORT]
     if not deciding:
         reasons.append("no_gating_rule")
-    elif not any(rule.n for rule in deciding):
+    elif not any(rule.n or "no_baseline" in rule.reasons for rule in deciding):
         reasons.append("nothing_evaluated")
     if policy.kind is PolicyKind.SCREENING and overall is Verdict.PASS:
         reasons.append("screening_never_promotes")
@@ -503,42 +534,61 @@ def _sentence(decision: Decision) -> str:
     """Return the decision as one sentence that can be read aloud."""
     against = f" against {decision.baseline}" if decision.baseline else ""
     about = f"{decision.candidate}{against} under {decision.policy}"
+    match decision.verdict:
+        case Verdict.PASS:
+            return f"PASS: {about} may be promoted: {_passed(decision)}."
+        case Verdict.FAIL:
+            failed = _listed(deciding_rules(decision))
+            return f"FAIL: {about} must not be promoted: {failed}."
+        case Verdict.INCONCLUSIVE:
+            return f"INCONCLUSIVE: {about} is not decided: {_open(decision)}."
+
+
+def deciding_rules(decision: Decision) -> tuple[RuleDecision, ...]:
+    """Return the rules that the verdict hangs on.
+
+    They are those that failed, those that hold it open, or of a PASS the one proven most narrowly.
+    Empty where no rule decides, or where all that keeps it open is the policy's kind.
+    """
     deciding = [rule for rule in decision.rules if rule.role is not Role.REPORT]
     match decision.verdict:
         case Verdict.PASS:
-            return f"PASS: {about} may be promoted: {_passed(deciding)}."
+            passed = [rule for rule in deciding if rule.verdict is Verdict.PASS]
+            return (_closest(passed),) if passed else ()
         case Verdict.FAIL:
-            failed = [rule for rule in deciding if rule.verdict is Verdict.FAIL]
-            return f"FAIL: {about} must not be promoted: {_listed(failed)}."
+            return tuple(rule for rule in deciding if rule.verdict is Verdict.FAIL)
         case Verdict.INCONCLUSIVE:
-            return f"INCONCLUSIVE: {about} is not decided: {_open(decision, deciding)}."
+            return tuple(rule for rule in deciding if holds_open(rule))
 
 
-def _passed(deciding: Sequence[RuleDecision]) -> str:
-    passed = [rule for rule in deciding if rule.verdict is Verdict.PASS]
-    text = f"{len(passed)} of {len(deciding)} deciding rules are proven and none failed"
-    return f"{text}; the closest is {_listed([_closest(passed)])}" if passed else text
+def _passed(decision: Decision) -> str:
+    deciding = [rule for rule in decision.rules if rule.role is not Role.REPORT]
+    passed = sum(rule.verdict is Verdict.PASS for rule in deciding)
+    text = f"{passed} of {len(deciding)} deciding rules are proven and none failed"
+    closest = deciding_rules(decision)
+    return f"{text}; the closest is {_listed(closest)}" if closest else text
 
 
 def _closest(rules: Sequence[RuleDecision]) -> RuleDecision:
     return max(rules, key=lambda rule: rule.p_pass)
 
 
-def _open(decision: Decision, deciding: Sequence[RuleDecision]) -> str:
+def _open(decision: Decision) -> str:
     whole = [r for r in ("no_gating_rule", "screening_never_promotes") if r in decision.reasons]
     if whole:
         return REASONS[whole[0]]
-    return _listed([rule for rule in deciding if holds_open(rule)])
+    return _listed(deciding_rules(decision))
 
 
 def _listed(rules: Sequence[RuleDecision]) -> str:
     """Return the first rules in words and the number of the rest."""
-    text = "; ".join(_in_words(rule) for rule in rules[:SPOKEN_RULES])
+    text = "; ".join(rule_in_words(rule) for rule in rules[:SPOKEN_RULES])
     rest = len(rules) - SPOKEN_RULES
     return f"{text}; and {rest} more" if rest > 0 else text
 
 
-def _in_words(rule: RuleDecision) -> str:
+def rule_in_words(rule: RuleDecision) -> str:
+    """Return a rule with its numbers as part of a sentence."""
     if rule.value is None:
         return f"{rule.name}: {_why(rule)}"
     if rule.margin is not None:

@@ -14,6 +14,7 @@ Ceilings and floors need no baseline.
 from __future__ import annotations
 
 import difflib
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +27,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from evals.compare import CONDITIONS, Reading, Readings
 from evals.errors import InputError
-from evals.identity import fingerprint
+from evals.identity import canonical_json, fingerprint
 from evals.stats.verdict import Role, Tier
 from evals.task import Capability, TaskSpec
 from evals.yaml_file import load_yaml
@@ -114,6 +115,11 @@ class Policy:
     def digest(self) -> str:
         """Return what a channel names the policy by, 64 hex digits."""
         return fingerprint(asdict(self))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the policy as JSON types; the digest is this document's fingerprint."""
+        content: dict[str, Any] = json.loads(canonical_json(asdict(self)))
+        return content
 
     @property
     def label(self) -> str:

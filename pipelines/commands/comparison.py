@@ -11,8 +11,9 @@ from evals.compare import Difference, TaskComparison, compare_capabilities, comp
 from evals.gate import Decision, RuleDecision
 from evals.policy import find_policy
 from evals.stats.verdict import Verdict
-from pipelines.comparing import choose_sides, decide_and_store
+from pipelines.comparing import choose_sides, decide_and_store, who
 from pipelines.console import AsJson, ProjectFolder, print_json, print_table, print_text, share
+from pipelines.deciding import decide_for_channel
 from storage.pairing import pair
 from storage.project import find_project
 
@@ -21,14 +22,15 @@ RULE_COLUMNS = (
     *("rule", "tier", "role", "verdict", "limit", "n", "value", "interval"),
     *("p pass", "p fail", "missing", "reasons"),
 )
+CHECKPOINT = "RUN@STEP, channel:NAME or folder."
 EXIT_CODES = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.INCONCLUSIVE: 2}
 
 Suite = Annotated[str | None, typer.Option(help="Suite by name; default: what both have.")]
 
 
 def compare(
-    candidate: Annotated[str, typer.Argument(help="RUN@STEP or folder.")],
-    baseline: Annotated[str, typer.Argument(help="RUN@STEP or folder.")],
+    candidate: Annotated[str, typer.Argument(help=CHECKPOINT)],
+    baseline: Annotated[str, typer.Argument(help=CHECKPOINT)],
     suite: Suite = None,
     json: AsJson = False,
     project: ProjectFolder = None,
@@ -99,19 +101,35 @@ def comparison_row(one: TaskComparison) -> list[str]:
 
 
 def gate(
-    candidate: Annotated[str, typer.Argument(help="RUN@STEP or folder.")],
-    against: Annotated[str, typer.Option("--against", help="Baseline: RUN@STEP or folder.")],
-    policy: Annotated[str, typer.Option("--policy", help="Policy file, or a shipped name.")],
+    candidate: Annotated[str, typer.Argument(help=CHECKPOINT)],
+    against: Annotated[
+        str | None, typer.Option("--against", help=f"Baseline: {CHECKPOINT}")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option("--policy", help="Policy file, or a shipped name.")
+    ] = None,
+    channel: Annotated[
+        str | None, typer.Option("--channel", help="Policy, suite and baseline are this channel's.")
+    ] = None,
     suite: Suite = None,
     json: AsJson = False,
     project: ProjectFolder = None,
 ) -> int:
     """Decide on what is stored: exit code 0 PASS, 1 FAIL, 2 INCONCLUSIVE."""
-    rules = find_policy(policy)
+    if channel is not None and (against, policy, suite) != (None, None, None):
+        raise typer.BadParameter("--channel has policy, suite and baseline already")
     where = find_project(project)
-    with where.open_store() as store:
-        sides = choose_sides(candidate, against, suite, store)
-        decision, entry = decide_and_store(rules, sides, store)
+    if channel is not None:
+        with where.open_store() as store:
+            decision = decide_for_channel(channel, candidate, where, store, who=who())
+            entry = store.load_decision_entry(decision.decision)
+    else:
+        if against is None or policy is None:
+            raise typer.BadParameter("give --channel, or both --against and --policy")
+        rules = find_policy(policy)
+        with where.open_store() as store:
+            sides = choose_sides(candidate, against, suite, store)
+            decision, entry = decide_and_store(rules, sides, store)
     if json:
         print_json(decision.to_json())
     else:
@@ -122,11 +140,12 @@ def gate(
 
 def tell_decision(decision: Decision) -> None:
     """Print a decision's verdict and its rules."""
-    print_text(f"{decision.verdict.value}: {decision.sentence}")
+    print_text(decision.sentence)
+    against = f"against {decision.baseline}" if decision.baseline else "alone"
     print_table(
         RULE_COLUMNS,
         [rule_row(rule) for rule in decision.rules],
-        f"{decision.candidate} against {decision.baseline} under {decision.policy}",
+        f"{decision.candidate} {against} under {decision.policy}",
     )
 
 

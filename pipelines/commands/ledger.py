@@ -12,7 +12,9 @@ from storage.project import find_project
 
 DAMAGED = 3
 
-app = typer.Typer(help="The append-only record of decisions.", no_args_is_help=True)
+app = typer.Typer(
+    help="The append-only record of decisions, promotions and policies.", no_args_is_help=True
+)
 
 
 @app.command()
@@ -24,20 +26,20 @@ def show(json: AsJson = False, project: ProjectFolder = None) -> int:
     if json:
         print_json({"entries": [entry_json(entry) for entry in entries]})
         return 0
-    columns = ["seq", "kind", "verdict", "candidate", "baseline", "who", "at", "hash"]
+    columns = ["seq", "kind", "verdict", "candidate", "baseline", "channel", "who", "at", "hash"]
     rows = [entry_json(entry) for entry in entries]
     print_table(columns, [[str(row[c] or "–")[:40] for c in columns] for row in rows], "ledger")
     return 0
 
 
 def entry_json(entry: LedgerEntry) -> dict[str, Any]:
-    """Return an entry under the names of the JSON contract."""
+    """Return an entry under the names of the JSON contract; null for what its kind lacks."""
     return {
         "seq": entry.seq,
         "kind": entry.kind,
         "verdict": entry.payload.get("verdict"),
         "candidate": entry.payload.get("candidate"),
-        "baseline": entry.payload.get("baseline"),
+        "baseline": entry.payload.get("baseline") or None,
         "channel": entry.payload.get("channel"),
         "who": entry.who,
         "at": entry.at,

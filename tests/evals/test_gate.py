@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evals.compare import Difference, PairedEvaluations, PairedScores, Reading, paired_arrays
 from evals.engine import EngineFingerprint
 from evals.evaluation import CheckpointRef, Evaluation
-from evals.gate import REASONS, Decision, decide
+from evals.gate import REASONS, Decision, decide, deciding_rules
 from evals.policy import (
     OnInconclusive,
     OutcomeRule,
@@ -339,6 +339,33 @@ def test_a_difference_of_one_task_concerns_its_rules_only() -> None:
         pair(), pair(name="arc"), using=policy(rule(), rule("a", task="arc")), differences=(other,)
     )
     assert [one.verdict for one in found.rules] == [Verdict.PASS, Verdict.INCONCLUSIVE]
+
+
+@pytest.mark.parametrize("changed", [(0, 0), (80, 20), (40, 30)])
+def test_a_decision_comes_back_from_its_json(changed: tuple[int, int]) -> None:
+    lost, gained = changed
+    other = Difference(name="dtype", baseline="float32", candidate="bfloat16")
+    found = run(pair(lost=lost, gained=gained, missing=3), differences=(other,))
+    document = json.loads(json.dumps(found.to_json()))
+    assert Decision.from_json(document) == found
+    assert Decision.from_json(document).to_json() == document
+
+
+def test_the_deciding_rules_are_those_that_the_sentence_tells() -> None:
+    about = policy(rule("a", role=Role.REPORT), rule("b"), rule("c", margin=0.5))
+    for lost, names in ((0, ("b",)), (300, ("b",)), (17, ("b",))):
+        found = run(pair(lost=lost), using=about)
+        told = tuple(one.name for one in deciding_rules(found))
+        assert told == names, found.sentence
+        assert f"{names[0]}: gsm" in found.sentence
+
+
+def test_a_lone_candidate_lacks_a_baseline_and_nothing_else() -> None:
+    alone = replace(pair(), baseline=np.full(1000, np.nan), baseline_missing=np.ones(1000))
+    found = run(alone, baseline=None)
+    assert found.rules[0].reasons == found.reasons == ("no_baseline",)
+    assert found.limits_hold
+    assert found.rules[0].outcomes.keys() == {outcome.value for outcome in Outcome}
 
 
 def test_a_ceiling_needs_no_baseline() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import yaml
 
 from evals.compare import Reading
 from evals.errors import InputError
+from evals.identity import fingerprint
 from evals.policy import (
     OnInconclusive,
     Policy,
@@ -163,6 +165,13 @@ def test_a_policy_that_does_not_fit_the_suite_is_refused(
     assert what in str(caught.value)
 
 
+def test_the_digest_is_that_of_the_document(tmp_path: Path) -> None:
+    policy = _load(tmp_path, allow_differences=["version", "dtype"])
+    document = json.loads(json.dumps(policy.to_json()))
+    assert fingerprint(document) == policy.digest
+    assert (document["name"], document["rules"][0]["margin"]) == ("p", 0.02)
+
+
 @pytest.mark.parametrize("name", ["smoke", "release"])
 def test_shipped_policies_load(name: str) -> None:
     policy = find_policy(name)
@@ -173,5 +182,5 @@ def test_shipped_policies_load(name: str) -> None:
 def test_a_policy_is_found_by_path_and_a_wrong_name_is_answered(tmp_path: Path) -> None:
     policy = _load(tmp_path)
     assert find_policy(str(tmp_path / "p.yaml")) == policy
-    with pytest.raises(InputError, match="one of: release, smoke"):
+    with pytest.raises(InputError, match="one of: lab, release, smoke"):
         find_policy("relase")
