@@ -9,23 +9,30 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from evals.adapters.engines import ENGINES
 from evals.adapters.lm_eval_tasks import Mirror, load_tasks
 from evals.adapters.ray_workers import RayWorker, WorkerShape, ray_head
 from evals.adapters.tokenizer import PromptEncoder, tokenizer_digest
-from evals.adapters.vllm_engine import fingerprint_engine, worker_environment
 from evals.checkpoint import CheckpointFolder, digest_checkpoint, inspect_checkpoint, name_of
 from evals.errors import CheckpointVanished, InputError
-from evals.evaluation import CheckpointRef, Evaluation, EvaluationState, evaluation_id
-from evals.identity import canonical_json, fingerprint
-from evals.job import AnswerRequests, Progress, evaluate, silent
+from evals.evaluation import (
+    CheckpointRef,
+    Evaluation,
+    EvaluationState,
+    evaluation_id,
+    suite_fingerprint,
+)
+from evals.identity import canonical_json
+from evals.job import AnswerRequests, Progress, answer_owed, score_answers, silent
 from evals.plan import Plan, Request, TaskPlan, build_plan
 from evals.scoring import Score
 from evals.suite import Suite, TaskEntry
 from evals.task import Task
 from evals.tasks.registry import GENERATED, build_task
-from pipelines.work import AnswerIntoSpool, BuildVllm
+from pipelines.services.parts import running_head
+from pipelines.work import AnswerIntoSpool, BuildEngine
 from storage.checkpoints import CheckpointState
-from storage.naming import load_checkpoint
+from storage.naming import CHANNEL, load_checkpoint
 from storage.project import Project
 from storage.store import LakeStore
 
@@ -57,12 +64,13 @@ def set_library_environment(project: Project) -> None:
 
 
 def find_checkpoint(target: str, project: Project) -> tuple[Path, tuple[str, int]]:
-    """Return folder and name of a checkpoint given by path or as ``RUN@STEP``.
+    """Return folder and name of a checkpoint given by path, ``RUN@STEP`` or ``channel:NAME``.
 
     Raises:
         InputError: A name that the lake does not know.
     """
-    if Path(target).exists() or "@" not in target or "/" in target:
+    is_name = target.startswith(CHANNEL) or ("@" in target and "/" not in target)
+    if Path(target).exists() or not is_name:
         return Path(target), name_of(Path(target))
     with project.open_store() as store:
         stored = load_checkpoint(target, store)
@@ -106,10 +114,20 @@ def prepare(
     suite: Suite,
     project: Project,
     *,
+    own_folder: Path | None = None,
     attempt: int = 0,
     progress: Progress = silent,
 ) -> Prepared:
     """Return the evaluation of the checkpoint in ``path`` on ``suite``, named by content.
+
+    Args:
+        path: Folder to read it from: the run's own, or a pin of it.
+        name: Run and step.
+        suite: What to ask.
+        project: Engine settings, data and tasks.
+        own_folder: The run's own folder, which is what is stored; None: ``path``.
+        attempt: 0, or the number of the A/A repeat.
+        progress: Told how far hashing is.
 
     Raises:
         CheckpointError: The folder is no whole checkpoint.
@@ -120,9 +138,10 @@ def prepare(
     digest = digest_checkpoint(folder, partial(progress, "digest"))
     chat = folder.chat_template is not None if suite.chat_template is None else suite.chat_template
     encoder = PromptEncoder(folder, chat=chat)
-    engine = fingerprint_engine(
+    settings = project.file.engine.settings()
+    engine = ENGINES[settings.name].fingerprint(
         folder,
-        project.file.engine.settings(),
+        settings,
         chat_template=encoder.template_digest,
         tokenizer=tokenizer_digest(folder),
     )
@@ -138,11 +157,11 @@ def prepare(
     ]
     plan = build_plan(planned, encoder, engine.context_tokens)
     specs = tuple(task.spec for task in tasks.values())
-    asked = fingerprint([suite.fingerprint, [asdict(spec) for spec in specs]])
+    asked = suite_fingerprint(suite.fingerprint, specs)
     evaluation = Evaluation(
         evaluation_id=evaluation_id(digest, asked, plan.fingerprint, engine.digest, attempt),
         checkpoint=CheckpointRef(
-            run=name[0], step=name[1], digest=digest, path=str(path.resolve())
+            run=name[0], step=name[1], digest=digest, path=str((own_folder or path).resolve())
         ),
         suite=suite.name,
         suite_version=suite.version,
@@ -170,7 +189,65 @@ def run(
         CheckpointVanished: The checkpoint was deleted before all was answered.
         EngineError: The engine did not start, or died again and again.
     """
-    checkpoint = prepared.evaluation.checkpoint
+    generate(prepared, store, project, progress=progress, on_wait=on_wait)
+    return score(prepared, store, progress=progress, on_wait=on_wait)
+
+
+def generate(
+    prepared: Prepared,
+    store: LakeStore,
+    project: Project,
+    *,
+    progress: Progress = silent,
+    on_wait: Callable[[str], None] | None = None,
+) -> None:
+    """Store every answer that a prepared evaluation still owes; registers its checkpoint.
+
+    Raises:
+        InputError: The lake has other weights under the checkpoint's name.
+        CheckpointVanished: The checkpoint was deleted before all was answered.
+        EngineError: The engine did not start, or died again and again.
+    """
+    register(prepared.evaluation.checkpoint, prepared.folder, store)
+    try:
+        answer_owed(
+            prepared.evaluation,
+            prepared.plan,
+            store,
+            answer_by_engine(prepared, store, project, progress),
+            progress=progress,
+            on_wait=on_wait,
+        )
+    except CheckpointVanished:
+        store.set_checkpoint_state(prepared.evaluation.checkpoint, CheckpointState.VANISHED)
+        raise
+
+
+def score(
+    prepared: Prepared,
+    store: LakeStore,
+    *,
+    progress: Progress = silent,
+    on_wait: Callable[[str], None] | None = None,
+) -> tuple[Score, ...]:
+    """Score the stored answers of a prepared evaluation, which is complete then."""
+    return score_answers(
+        prepared.evaluation,
+        prepared.plan,
+        prepared.tasks,
+        store,
+        scorer_version=scorer_version(),
+        progress=progress,
+        on_wait=on_wait,
+    )
+
+
+def register(checkpoint: CheckpointRef, folder: CheckpointFolder, store: LakeStore) -> None:
+    """Make a checkpoint known to the lake.
+
+    Raises:
+        InputError: The lake has other weights under its name.
+    """
     known = store.find_checkpoint(checkpoint.run, checkpoint.step)
     if known is not None and known.ref.digest != checkpoint.digest:
         raise InputError(
@@ -178,42 +255,39 @@ def run(
             checkpoint.path,
             "give this checkpoint a name of its own with --as RUN@STEP",
         )
-    sizes = dict(zip(prepared.folder.files, prepared.folder.marks, strict=True))
+    sizes = dict(zip(folder.files, folder.marks, strict=True))
     store.register_checkpoint(
         checkpoint, {name: {"bytes": mark[0]} for name, mark in sizes.items()}
     )
-    try:
-        return evaluate(
-            prepared.evaluation,
-            prepared.plan,
-            prepared.tasks,
-            store,
-            answer_on_ray(prepared, store, project, progress),
-            scorer_version=scorer_version(),
-            progress=progress,
-            on_wait=on_wait,
-        )
-    except CheckpointVanished:
-        store.set_checkpoint_state(checkpoint, CheckpointState.VANISHED)
-        raise
 
 
-def answer_on_ray(
+def answer_by_engine(
     prepared: Prepared, store: LakeStore, project: Project, progress: Progress
 ) -> AnswerRequests:
-    """Return a function that starts a worker with a fresh engine and lets it answer."""
+    """Return a function that starts a fresh engine and lets it answer.
+
+    It runs on a Ray worker. A light one runs in this process where ``pawl.yaml`` names no
+    cluster: a head and a worker of its own would take longer than its answers.
+    """
     settings = project.file.engine.settings()
     engine = prepared.evaluation.engine
-    build = BuildVllm(folder=prepared.folder, settings=settings, chosen=engine)
+    kind = ENGINES[settings.name]
+    build = BuildEngine(
+        folder=prepared.folder,
+        digest=prepared.evaluation.checkpoint.digest,
+        settings=settings,
+        chosen=engine,
+    )
     gpus = 0 if engine.device == "cpu" else engine.tensor_parallel * engine.pipeline_parallel
-    shape = WorkerShape(gpus=gpus, environment=worker_environment(settings))
+    shape = WorkerShape(gpus=gpus, environment=kind.environment(settings))
     work = AnswerIntoSpool(
         spool_folder=store.spool.folder, evaluation_id=prepared.evaluation.evaluation_id
     )
 
     def answer(requests: Sequence[Request]) -> Iterator[int]:
         progress("engine", 0, 1)
-        with ray_head(project.file.ray.address, project.folder):
+        named = project.file.ray.address
+        with ray_head(named or running_head(project), project.folder, own=named is None):
             worker = RayWorker(build, shape)
             progress("engine", 1, 1)
             try:
@@ -221,7 +295,16 @@ def answer_on_ray(
             finally:
                 worker.close()
 
-    return answer
+    def answer_here(requests: Sequence[Request]) -> Iterator[int]:
+        progress("engine", 0, 1)
+        engine = build()
+        progress("engine", 1, 1)
+        try:
+            yield from work(engine, requests)
+        finally:
+            engine.close()
+
+    return answer_here if kind.light and project.file.ray.address is None else answer
 
 
 def next_attempt(prepared: Prepared, store: LakeStore) -> Prepared:

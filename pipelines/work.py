@@ -6,24 +6,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals.adapters.vllm_engine import EngineSettings, VllmEngine
-from evals.checkpoint import CheckpointFolder, still_there, unchanged, vanishing
-from evals.engine import Engine, EngineFingerprint
+from evals.adapters.engines import ENGINES
+from evals.checkpoint import (
+    CheckpointFolder,
+    digest_checkpoint,
+    still_there,
+    unchanged,
+    vanishing,
+)
+from evals.engine import Engine, EngineFingerprint, EngineSettings
 from evals.errors import CheckpointError, CheckpointVanished, EngineError
 from evals.plan import Request
 from storage.spool import Spool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildVllm:
-    """Makes vLLM on a checkpoint, when called on the worker."""
+class BuildEngine:
+    """Makes the engine of the settings on a checkpoint, when called where it is to run."""
 
     folder: CheckpointFolder
+    digest: str
+    """The checkpoint's, as the evaluation was planned for it."""
     settings: EngineSettings
     chosen: EngineFingerprint
 
     def __call__(self) -> Engine:
-        """Return the engine once it is proved that the folder did not change while it loaded.
+        """Return the engine once it is proved that it loaded what the evaluation was planned for.
+
+        The files are hashed once more after they were loaded: size and time of change do not
+        tell of every write, and a pin shares its bytes with the run's own folder.
 
         Raises:
             CheckpointVanished: The folder was deleted meanwhile.
@@ -31,7 +42,7 @@ class BuildVllm:
         """
         with vanishing(self.folder.path):
             try:
-                engine = VllmEngine(self.folder, self.settings, self.chosen)
+                engine = ENGINES[self.settings.name].start(self.folder, self.settings, self.chosen)
             except EngineError as bad:
                 if not still_there(self.folder):
                     raise CheckpointVanished(
@@ -40,9 +51,9 @@ class BuildVllm:
                         "keep more checkpoints in the trainer's settings",
                     ) from bad
                 raise
-            if not unchanged(self.folder):
+            if not unchanged(self.folder) or digest_checkpoint(self.folder) != self.digest:
                 raise CheckpointError(
-                    "its files changed while the engine loaded them",
+                    "changed while it was loaded",
                     str(self.folder.path),
                     "run the command again when the trainer has finished it",
                 )

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from evals.adapters.engines import ENGINES
 from evals.errors import PawlError
 from pipelines.console import AsJson, ProjectFolder, print_json, print_table
 from storage.project import Project, find_project
@@ -33,7 +34,7 @@ def doctor(json: AsJson = False, project: ProjectFolder = None) -> int:
     """Check engine, Ray, sandbox, lake, data and disks."""
     where = find_project(project)
     checks = [
-        attempt("engine", check_engine),
+        attempt("engine", lambda: check_engine(where)),
         attempt("ray", check_ray),
         attempt("sandbox", check_isolation),
         attempt("lake", lambda: check_lake(where)),
@@ -59,14 +60,9 @@ def attempt(name: str, look: Callable[[], str]) -> Check:
         return Check(name=name, works=False, detail=f"{where}{bad.what}", fix=bad.fix)
 
 
-def check_engine() -> str:
-    """Return which vLLM would run where."""
-    from evals.adapters.vllm_engine import device_name, fast_bfloat16, installed_vllm
-
-    name, number = installed_vllm()
-    device = device_name()
-    slow = device == "cpu" and not fast_bfloat16()
-    return f"{name} {number} on {device}" + (" (no bfloat16 units: float32)" if slow else "")
+def check_engine(project: Project) -> str:
+    """Return which engine the project has chosen, and where it would run."""
+    return ENGINES[project.file.engine.name].describe()
 
 
 def check_ray() -> str:
