@@ -32,7 +32,7 @@ def score_chart(scores: pd.DataFrame) -> alt.FacetChart:
         scores: A table of ``frames.capability_scores``; rows without a score are left out.
     """
     shown = scores.dropna(subset=["value"]).sort_values(["run", "step"])
-    percent = _in_points(shown, ["value", "low", "high"])
+    percent = in_points(shown, ["value", "low", "high"])
     percent["capability"] = percent["capability"].str.capitalize()
     runs = sorted(percent["run"].unique())
     base = alt.Chart(percent).encode(
@@ -75,8 +75,8 @@ def score_chart(scores: pd.DataFrame) -> alt.FacetChart:
         ),
         columns=PANELS_IN_A_ROW,
     )
-    calm: alt.FacetChart = _calm(facets.resolve_scale(y="independent", x="independent"))
-    return calm
+    drawn: alt.FacetChart = calm(facets.resolve_scale(y="independent", x="independent"))
+    return drawn
 
 
 def difference_chart(comparisons: pd.DataFrame) -> alt.LayerChart:
@@ -85,7 +85,7 @@ def difference_chart(comparisons: pd.DataFrame) -> alt.LayerChart:
     Args:
         comparisons: A table of ``frames.comparison_table``.
     """
-    table = _in_points(comparisons, ["value", "low", "high"])
+    table = in_points(comparisons, ["value", "low", "high"])
     names = list(table["name"])
     base = alt.Chart(table).encode(y=_names("name", names))
     tooltip = [
@@ -104,8 +104,8 @@ def difference_chart(comparisons: pd.DataFrame) -> alt.LayerChart:
             x="value:Q", tooltip=tooltip
         ),
     )
-    calm: alt.LayerChart = _calm(chart.properties(height=_height(len(names), AXIS_PX)))
-    return calm
+    drawn: alt.LayerChart = calm(chart.properties(height=_height(len(names), AXIS_PX)))
+    return drawn
 
 
 def rule_chart(rules: pd.DataFrame, limits: pd.DataFrame, *, signed: bool) -> alt.LayerChart:
@@ -116,10 +116,10 @@ def rule_chart(rules: pd.DataFrame, limits: pd.DataFrame, *, signed: bool) -> al
         limits: Their limits, of ``frames.limit_table``.
         signed: True for differences, False for scores.
     """
-    table = _in_points(rules, ["value", "low", "high"])
+    table = in_points(rules, ["value", "low", "high"])
     table["label"] = table["rule"].map(plain) + "  " + table["verdict"]
     labels = dict(zip(table["rule"], table["label"], strict=True))
-    marks = _in_points(limits[limits["rule"].isin(table["rule"])], ["at"])
+    marks = in_points(limits[limits["rule"].isin(table["rule"])], ["at"])
     marks["label"] = marks["rule"].map(labels)
     names = list(table["label"])
     form = "+.1f" if signed else ".1f"
@@ -150,8 +150,8 @@ def rule_chart(rules: pd.DataFrame, limits: pd.DataFrame, *, signed: bool) -> al
     if signed:
         layers.insert(0, _zero_line())
     chart = alt.layer(*layers).resolve_scale(color="independent")
-    calm: alt.LayerChart = _calm(chart.properties(height=_height(len(names), AXIS_PX + LEGEND_PX)))
-    return calm
+    drawn: alt.LayerChart = calm(chart.properties(height=_height(len(names), AXIS_PX + LEGEND_PX)))
+    return drawn
 
 
 def _limit_ticks(marks: pd.DataFrame, names: list[str], title: str, form: str) -> alt.Chart:
@@ -191,7 +191,8 @@ def _names(column: str, names: list[str]) -> alt.Y:
     )
 
 
-def _in_points(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+def in_points(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Return a table with some columns of shares in percent."""
     return table.assign(**{name: 100 * table[name] for name in columns})
 
 
@@ -204,7 +205,7 @@ def _cycled(count: int) -> list[str]:
     return [RUN_COLOURS[number % len(RUN_COLOURS)] for number in range(count)]
 
 
-def _calm(chart: Any) -> Any:
+def calm(chart: Any) -> Any:
     """Return the chart with a quiet grid and readable labels."""
     return (
         chart.configure_axis(

@@ -15,6 +15,7 @@ class Pages:
     overview: Any
     compare: Any
     decisions: Any
+    run: Any
 
 
 def show_link(page: Any, label: str, **values: str | None) -> None:

@@ -17,9 +17,11 @@ import pandas as pd
 import streamlit as st
 
 from app.frames import TaskCounts, TaskKey, changed_items, index_counts
+from app.series import Window, line_table, window_of
 from evals.compare import Difference, TaskComparison, compare_capabilities, compare_task
 from evals.errors import LakeError
 from evals.evaluation import EvaluationState
+from evals.telemetry import Change, rank_series
 from storage.aggregates import (
     DecisionHead,
     load_decision_heads,
@@ -36,7 +38,15 @@ from storage.ledger import LedgerEntry, LedgerReport
 from storage.naming import load_named
 from storage.pairing import Sides, find_sides, pair
 from storage.project import Project
+from storage.runs import StoredRun
 from storage.store import LakeStore
+from storage.telemetry import (
+    SeriesSummary,
+    load_series,
+    load_series_summaries,
+    load_telemetry_runs,
+    load_thinned,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,6 +56,9 @@ KEPT = 32
 
 SHOWN_ITEMS = 1000
 """Changed items whose questions are read for a list."""
+
+DRAWN_STEPS = 300
+"""Places along a panel's axis; of more steps than that a chart keeps the extremes."""
 
 FRESH_S = 3
 """How long the number of answers of a running evaluation is taken as known, in seconds."""
@@ -103,6 +116,15 @@ class LedgerState:
 
     report: LedgerReport
     entries: tuple[LedgerEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What moved in training in a window of a run's steps."""
+
+    window: Window
+    changes: tuple[Change, ...]
+    """The largest first; none where the run has no telemetry."""
 
 
 class _OpenLake:
@@ -222,6 +244,37 @@ def load_decision(reader: Reader, decision: str) -> StoredDecision:
     return reader.store.load_decision(decision, snapshot=reader.snapshot)
 
 
+def load_telemetry_names(reader: Reader) -> tuple[str, ...]:
+    """Return the runs that have telemetry."""
+    return _telemetry_names(reader.lake, reader.snapshot, reader.store)
+
+
+def find_run(reader: Reader, run: str) -> StoredRun | None:
+    """Return a run as it was registered; None where it was not."""
+    runs = _runs(reader.lake, reader.snapshot, reader.store)
+    return next((one for one in runs if one.run == run), None)
+
+
+def load_summaries(reader: Reader, run: str) -> tuple[SeriesSummary, ...]:
+    """Return each series of a run in numbers."""
+    return _summaries(reader.lake, reader.snapshot, run, reader.store)
+
+
+def load_lines(reader: Reader, run: str, series: Sequence[str]) -> pd.DataFrame:
+    """Return what a chart needs of some series, thinned in the lake; of ``series.line_table``."""
+    return _lines(reader.lake, reader.snapshot, run, tuple(series), reader.store)
+
+
+def load_moved(reader: Reader, catalog: Catalog, stored: StoredDecision) -> Moved | None:
+    """Return what moved in training before a decision's candidate; None where nothing failed."""
+    window = window_of(stored.decision.document, catalog.checkpoints)
+    if window is None:
+        return None
+    return Moved(
+        window=window, changes=_changes(reader.lake, reader.snapshot, window, reader.store)
+    )
+
+
 def load_ledger(reader: Reader) -> LedgerState:
     """Return the ledger, verified again whenever the lake or the head outside it has changed."""
     head = reader.store.head_file
@@ -320,3 +373,32 @@ def _questions(
 @_kept
 def _ledger(lake: str, snapshot: int, head_file: bytes, _store: LakeStore) -> LedgerState:
     return LedgerState(report=_store.verify_ledger(), entries=_store.ledger())
+
+
+@_kept
+def _telemetry_names(lake: str, snapshot: int, _store: LakeStore) -> tuple[str, ...]:
+    return load_telemetry_runs(_store.lake, snapshot=snapshot)
+
+
+@_kept
+def _runs(lake: str, snapshot: int, _store: LakeStore) -> tuple[StoredRun, ...]:
+    return _store.runs(snapshot=snapshot)
+
+
+@_kept
+def _summaries(lake: str, snapshot: int, run: str, _store: LakeStore) -> tuple[SeriesSummary, ...]:
+    return load_series_summaries(_store.lake, run, snapshot=snapshot)
+
+
+@_kept
+def _lines(
+    lake: str, snapshot: int, run: str, series: tuple[str, ...], _store: LakeStore
+) -> pd.DataFrame:
+    thinned = load_thinned(_store.lake, run, series, buckets=DRAWN_STEPS, snapshot=snapshot)
+    return line_table(thinned)
+
+
+@_kept
+def _changes(lake: str, snapshot: int, window: Window, _store: LakeStore) -> tuple[Change, ...]:
+    series = load_series(_store.lake, window.run, last_step=window.at_step, snapshot=snapshot)
+    return rank_series(series, window.before_step, window.at_step)

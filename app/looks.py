@@ -53,6 +53,12 @@ def change_style(change: object) -> str:
     return f"color: {colours.get(str(change), MUTED)}; font-weight: 600"
 
 
+def direction_style(direction: object) -> str:
+    """Return the CSS of a cell that says where a series goes."""
+    colours = {"worse": LOSS, "better": GAIN}
+    return f"color: {colours.get(str(direction), MUTED)}; font-weight: 600"
+
+
 def percent(value: float | None) -> str:
     """Return a share of 1 in percent; a dash where it is not known."""
     return "–" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
@@ -71,6 +77,15 @@ def score_text(value: float | None, low: float | None, high: float | None) -> st
     if value is None or math.isnan(value) or low is None or high is None:
         return "–"
     return f"{100 * value:.1f} ({100 * low:.1f}–{100 * high:.1f})"
+
+
+def value_text(value: float | None) -> str:
+    """Return a value of any size with four digits; NaN, infinities and none by name."""
+    if value is None:
+        return "none"
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else str(value).replace("-", "−")
+    return f"{value:.4g}".replace("-", "−")
 
 
 def range_text(low: float, high: float, *, signed: bool) -> str:

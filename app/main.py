@@ -30,19 +30,33 @@ from app.loading import (
     Catalog,
     Reader,
     find_pair,
+    find_run,
     load_catalog,
     load_comparison,
     load_counts,
     load_decision,
     load_item,
     load_ledger,
+    load_lines,
+    load_moved,
     load_progress,
     load_questions,
+    load_summaries,
+    load_telemetry_names,
     open_reader,
 )
 from app.looks import PAGE_STYLE
 from app.query import read_query, write_query
-from app.views import compare, decision, item, notices, overview
+from app.series import (
+    checkpoint_marks,
+    chosen_series,
+    in_order,
+    read_window,
+    split_names,
+    step_range,
+)
+from app.views import compare, decision, item, moved, notices, overview
+from app.views import run as run_view
 from evals.errors import PawlError
 from evals.scoring import Outcome
 from storage.project import Project, find_project
@@ -68,6 +82,9 @@ def run(folder: Path | None, first: str = "overview") -> None:
     def show_decisions() -> None:
         _show(folder, decisions_page, pages)
 
+    def show_run() -> None:
+        _show(folder, run_page, pages)
+
     pages = Pages(
         overview=st.Page(
             show_overview, title="Overview", url_path="overview", default=first == "overview"
@@ -78,8 +95,10 @@ def run(folder: Path | None, first: str = "overview") -> None:
         decisions=st.Page(
             show_decisions, title="Decisions", url_path="decisions", default=first == "decisions"
         ),
+        run=st.Page(show_run, title="Run", url_path="run", default=first == "run"),
     )
-    page = st.navigation([pages.overview, pages.compare, pages.decisions], position="top")
+    listed = [pages.overview, pages.run, pages.compare, pages.decisions]
+    page = st.navigation(listed, position="top")
     st.set_page_config(page_title=f"{page.title} · Pawl", page_icon=str(LOGO), layout="wide")
     st.logo(str(LOGO), size="large")
     st.html(PAGE_STYLE)
@@ -165,7 +184,47 @@ def decisions_page(project: Project, reader: Reader, catalog: Catalog, pages: Pa
     opened = read_query().decision or catalog.decisions[-1].decision
     write_query({"decision": opened})
     decision.show_list(catalog.decisions, read_query())
-    decision.show_decision(load_decision(reader, opened), ledger, pages)
+    stored = load_decision(reader, opened)
+    decision.show_verdict(stored)
+    moved.show_moved(load_moved(reader, catalog, stored), project.folder, pages)
+    decision.show_evidence(stored, ledger, pages)
+
+
+def run_page(project: Project, reader: Reader, catalog: Catalog, pages: Pages) -> None:
+    """Show a run over its steps: scores, series and the verdicts on its checkpoints."""
+    st.title("Run", anchor=False)
+    logged = load_telemetry_names(reader)
+    evaluated = [stored.evaluation for stored in catalog.evaluations]
+    runs = sorted({*logged, *(one.ref.run for one in catalog.checkpoints)})
+    if not runs:
+        notices.show_welcome(project.folder)
+        return
+    query = read_query()
+    latest = evaluated[-1].checkpoint.run if evaluated else logged[0]
+    name = known(query.run, runs) or latest
+    suites = suites_of(one for one in reversed(evaluated) if one.checkpoint.run == name)
+    suite = known(query.suite, suites) or next(iter(suites), None)
+    summaries = load_summaries(reader, name)
+    names = in_order(one.series for one in summaries)
+    series = chosen_series(names, split_names(query.series))
+    run_view.show_choices(runs, suites, names, replace(query, run=name, suite=suite), series)
+    run_view.show_about(find_run(reader, name))
+    evaluations = [
+        stored
+        for stored in catalog.evaluations
+        if stored.evaluation.checkpoint.run == name and stored.evaluation.suite == suite
+    ]
+    scores = capability_scores(evaluations, load_counts(reader, evaluations))
+    marks = checkpoint_marks(name, catalog.checkpoints, catalog.decisions)
+    run_view.show_panels(
+        scores,
+        load_lines(reader, name, series),
+        marks,
+        series,
+        step_range(marks, summaries),
+        read_window(name, query.window),
+    )
+    run_view.show_series(summaries, name, project.folder)
 
 
 def _show(folder: Path | None, page: Show, pages: Pages) -> None:
@@ -177,7 +236,7 @@ def _show(folder: Path | None, page: Show, pages: Pages) -> None:
             return
         reader = open_reader(project)
         catalog = load_catalog(reader)
-        if not catalog.evaluations:
+        if not catalog.evaluations and page is not run_page:
             notices.show_welcome(project.folder)
             return
         page(project, reader, catalog, pages)

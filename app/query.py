@@ -6,7 +6,7 @@ Widgets are shown with the value of the URL and write theirs back before the pag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -39,6 +39,10 @@ class AppQuery:
     item_task: str | None = None
     """The item's task."""
     decision: str | None = None
+    series: str | None = None
+    """Names of series, as ``app.series.join_names`` writes them."""
+    window: str | None = None
+    """Steps that are shaded, as ``app.series.Window`` writes them."""
 
 
 NAMES = tuple(field.name for field in fields(AppQuery))
@@ -94,6 +98,32 @@ def choose(
         key=key,
         on_change=chosen,
     )
+
+
+def choose_several(
+    label: str,
+    options: Sequence[str],
+    current: Sequence[str],
+    *,
+    name: str,
+    join: Callable[[Sequence[str]], str],
+) -> None:
+    """Show a choice of several whose values stand in the URL as one parameter.
+
+    Args:
+        label: What is chosen.
+        options: Distinct values.
+        current: Those that are chosen.
+        name: The parameter.
+        join: Makes its text; none chosen removes it.
+    """
+    key = f"choice-{name}"
+    st.session_state[key] = list(current)
+
+    def chosen() -> None:
+        write_query({name: join(st.session_state[key]) or None})
+
+    st.multiselect(label, options, format_func=plain, key=key, on_change=chosen)
 
 
 def choose_row(

@@ -64,8 +64,8 @@ def show_list(heads: Sequence[DecisionHead], query: AppQuery) -> None:
     )
 
 
-def show_decision(stored: StoredDecision, ledger: LedgerState, pages: Pages) -> None:
-    """Show one decision: verdict, rules, evidence and record."""
+def show_verdict(stored: StoredDecision) -> None:
+    """Show what a decision says, and its rules."""
     document = stored.decision.document
     verdict = str(document["verdict"])
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -76,6 +76,11 @@ def show_decision(stored: StoredDecision, ledger: LedgerState, pages: Pages) -> 
     _show_rules(rules)
     _show_intervals(rules)
     _show_reasons(document)
+
+
+def show_evidence(stored: StoredDecision, ledger: LedgerState, pages: Pages) -> None:
+    """Show what a decision rests on: items, conditions, and its record."""
+    document = stored.decision.document
     _show_flips(document, pages)
     _show_differences(document)
     _show_record(stored, ledger)

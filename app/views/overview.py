@@ -102,6 +102,7 @@ def show_row(
         if row["decision"]:
             label = f"Decision: {row['verdict']}"
             show_link(pages.decisions, label, decision=str(row["decision"]))
+        show_link(pages.run, f"Run {literal(str(row['run']))}", run=str(row["run"]), suite=suite)
     if row["verdict"] == NO_VERDICT:
         st.caption("No decision on this checkpoint yet.")
     shown = tasks[["task", "capability", "metric", "better", "n"]].copy()

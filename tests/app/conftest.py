@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small_lake import ALL, ENGINE, FIRST, ITEMS, Made, build, open_project
+from small_lake import ALL, ENGINE, FIRST, ITEMS, Made, build, open_project, put_telemetry
 from streamlit.testing.v1 import AppTest
 
 from evals.evaluation import EvaluationState
@@ -39,9 +39,11 @@ def open_page() -> OpenPage:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a project with a checkpoint of each verdict."""
+    """Return a project with a checkpoint of each verdict, and the telemetry of their run."""
     folder = tmp_path_factory.mktemp("small")
     build(folder, ALL)
+    with open_project(folder) as (_, store):
+        put_telemetry(store, FIRST.run)
     return folder
 
 

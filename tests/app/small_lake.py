@@ -5,12 +5,15 @@ python tests/app/small_lake.py FOLDER      writes one to look at with `pawl app 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from evals.engine import EngineFingerprint
 from evals.evaluation import CheckpointRef, Evaluation, EvaluationState
@@ -20,6 +23,7 @@ from evals.policy import load_policy
 from evals.response import FinishReason, Response
 from evals.scoring import Outcome, Score
 from evals.task import Capability, Item, RequestKind, TaskSpec
+from evals.telemetry import Point
 from pipelines.comparing import decide_and_store
 from storage.naming import load_named
 from storage.pairing import find_sides
@@ -90,6 +94,29 @@ SAMPLING = canonical_json({spec.name: {"temperature": 0.0} for spec in TASKS})
 LATE_STEP = 1000
 """From this step on some answers are cut off, unreadable, errored or missing."""
 
+MOVED_STEP = 620
+"""From this step on training goes wrong."""
+
+BROKEN_STEP = 760
+"""From this step on ``kl/reference`` is NaN."""
+
+LEVELS = {
+    "reward/mean": (0.55, 0.02, 0.0),
+    "reward/reasoning": (0.60, 0.03, -0.25),
+    "reward/multilingual": (0.50, 0.03, 0.02),
+    "entropy": (1.9, 0.05, -0.6),
+    "importance_ratio/mean": (1.0, 0.01, 0.0),
+    "logprob_difference/mean": (0.012, 0.001, 0.0),
+    "staleness/mean": (1.0, 0.1, 0.0),
+    "response_length/mean": (48.0, 2.0, 20.0),
+    "truncated_share": (0.02, 0.008, 0.1),
+    "grad_norm": (0.8, 0.06, 0.4),
+    "kl/reference": (0.02, 0.002, 0.0),
+    "my/**own**": (5.0, 0.5, 0.0),
+    "constant": (1.0, 0.0, 0.0),
+}
+"""Level, noise, and what is added once training goes wrong."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
@@ -142,6 +169,37 @@ def build(folder: Path, made: Sequence[Made] = ALL) -> None:
                 ours, theirs = (load_named(one.name, store) for one in (after, before))
                 sides = find_sides(ours, theirs, None, store)
                 decide_and_store(load_policy(folder / "policy.yaml"), sides, store)
+
+
+def put_telemetry(store: LakeStore, run: str) -> None:
+    """Register a run and log its training, a value every ten steps; one restart at step 300."""
+    config = {"model_line": "tiny", "owner": "someone", "tags": ["small", "sound"]}
+    store.register_run(run, f"/runs/{run}", "lab", config)
+    generator = np.random.default_rng(11)
+    points = []
+    for attempt, steps in ((0, range(10, 301, 10)), (1, range(210, LATE_STEP + 1, 10))):
+        for series, (level, noise, wrong) in LEVELS.items():
+            points += [
+                Point(
+                    run=run,
+                    attempt=attempt,
+                    series=series,
+                    raw_name=series,
+                    step=step,
+                    value=logged(series, step, level + noise * generator.normal(), wrong),
+                    logged_at=None,
+                )
+                for step in steps
+            ]
+    store.put_points(points)
+
+
+def logged(series: str, step: int, value: float, wrong: float) -> float | None:
+    if series == "kl/reference" and step >= BROKEN_STEP:
+        return math.nan
+    if series == "staleness/mean" and step == 440:
+        return None
+    return value + (wrong if step >= MOVED_STEP else 0.0)
 
 
 def evaluation_of(made: Made) -> Evaluation:
@@ -251,3 +309,5 @@ def value_of(made: Made, spec: TaskSpec, luck: float) -> float:
 
 if __name__ == "__main__":
     build(Path(sys.argv[1]))
+    with open_project(Path(sys.argv[1])) as (_, opened):
+        put_telemetry(opened, FIRST.run)

@@ -114,10 +114,36 @@ def test_from_the_overview_to_an_item_and_the_decision(page: Page, address: str)
     page.get_by_role("link", name="Decisions").click()
     expect(page.get_by_text("must not be promoted")).to_be_visible()
     expect(page.get_by_text("the chain is whole")).to_be_visible()
+    expect(page.get_by_role("heading", name="Record")).to_be_visible()
     take_picture(page, "decision")
     page.get_by_role("link", name="Compare on toy_arithmetic").click()
     expect(page).to_have_url(re.compile("task=toy_arithmetic"))
     expect(page.get_by_role("heading", name="Compare", exact=True)).to_be_visible()
+    no_errors(page)
+
+
+def test_from_a_blocked_checkpoint_to_the_series_that_moved(page: Page, address: str) -> None:
+    expect.set_options(timeout=SLOW_MS)
+    page.goto(f"{address}/decisions")
+    expect(page.get_by_role("heading", name="What moved in training before it")).to_be_visible()
+    expect(page.get_by_text("an association, not a cause")).to_be_visible()
+    page.get_by_role("link", name=f"See these series over {FAILED.run}").click()
+    expect(page.get_by_role("heading", name="Run", exact=True)).to_be_visible()
+    expect(page).to_have_url(re.compile("window="))
+    assert in_url(page, "run") == FAILED.run
+    assert in_url(page, "window") == f"{OPEN.step}-{FAILED.step}"
+    assert "entropy" in in_url(page, "series")
+    expect(page.get_by_text(f"Shaded: steps {OPEN.step} to {FAILED.step}")).to_be_visible()
+    expect(page.get_by_test_id("stVegaLiteChart").locator("canvas, svg").first).to_be_visible()
+    chosen = page.get_by_test_id("stMultiSelect")
+    expect(chosen.get_by_text("entropy", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Series")).to_be_visible()
+    take_picture(page, "run")
+
+    again = page.url
+    page.goto("about:blank")
+    page.goto(again)
+    expect(page.get_by_text(f"Shaded: steps {OPEN.step} to {FAILED.step}")).to_be_visible()
     no_errors(page)
 
 

@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 from conftest import OpenPage
-from small_lake import ARITHMETIC, FAILED, FIRST, HOSTILE, OPEN, PASSED
+from small_lake import (
+    ARITHMETIC,
+    FAILED,
+    FIRST,
+    HOSTILE,
+    OPEN,
+    PASSED,
+    build,
+    open_project,
+    put_telemetry,
+)
 from streamlit.testing.v1 import AppTest
 
 from app.plain import plain
@@ -13,7 +23,7 @@ from evals.identity import fingerprint
 from storage.connection import open_lake
 from storage.project import find_project
 
-PAGES = ("overview", "compare", "decisions")
+PAGES = ("overview", "run", "compare", "decisions")
 LOST = fingerprint([ARITHMETIC.name, 14])
 """An item that the failed checkpoint lost."""
 
@@ -105,10 +115,11 @@ def test_an_open_row_leads_to_comparison_and_decision(small: Path, open_page: Op
     tasks = shown.dataframe[1].value
     assert list(tasks["task"]) == ["toy_arithmetic", "toy_translation", "toy_attacks"]
     assert list(tasks["missing"]) == [1, 1, 1]
-    compare, decision = links(shown)
+    compare, decision, run = links(shown)
     assert "candidate=grpo-tiny%401000" in compare
     assert "baseline=grpo-tiny%40500" in compare
     assert "decision=" in decision
+    assert run == "run?run=grpo-tiny&suite=small"
 
 
 def test_filters_stand_in_the_url(small: Path, open_page: OpenPage) -> None:
@@ -224,6 +235,106 @@ def test_an_inconclusive_decision_says_why(small: Path, open_page: OpenPage) -> 
     said = texts(open_page(small, "decisions", decision=key))
     assert "languages-hold (INCONCLUSIVE): there are fewer items than the rule asks for." in said
     assert PASSED.name in said
+
+
+def test_a_run_has_its_scores_series_and_verdicts(small: Path, open_page: OpenPage) -> None:
+    shown = open_page(small, "run")
+    assert not shown.exception
+    table = shown.dataframe[0].value.set_index("series")
+    assert table.index[0] == "reward/mean"
+    assert (table.loc["kl/reference", "last"], table.loc["kl/reference", "non_finite"]) == (
+        "NaN",
+        25,
+    )
+    assert table.loc["staleness/mean", "none"] == 1
+    assert table.loc["entropy", "attempts"] == 2
+    said = texts(shown)
+    assert "model line tiny · owner someone · tags small, sound" in said.replace("\\", "")
+    assert "Shaded" not in said
+    assert "Crosses: values that are not finite" in said
+    assert len(shown.multiselect[0].value) == 9
+
+
+def test_chosen_series_stand_in_the_url(small: Path, open_page: OpenPage) -> None:
+    shown = open_page(small, "run", series="entropy,gone", window="500-1000")
+    assert shown.multiselect[0].value == ["entropy"]
+    assert "Shaded: steps 500 to 1000" in texts(shown)
+    assert "Crosses" not in texts(shown)
+    shown.multiselect[0].set_value(["entropy", "my/**own**"]).run()
+    assert in_url(shown, "series") == "entropy,my/%2A%2Aown%2A%2A"
+    assert in_url(shown, "window") == "500-1000"
+    assert not shown.exception
+    shown.multiselect[0].set_value([]).run()
+    assert "series" not in shown.query_params
+    assert not shown.exception
+
+
+def test_a_run_without_telemetry_says_how_to_import_it(single: Path, open_page: OpenPage) -> None:
+    shown = open_page(single, "run")
+    assert not shown.exception
+    assert "pawl telemetry import PATH/TO/RUN --run grpo-tiny" in texts(shown)
+
+
+def test_telemetry_alone_is_shown_before_anything_was_evaluated(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    with open_project(tmp_path) as (_, store):
+        put_telemetry(store, "young")
+    shown = open_page(tmp_path, "run")
+    assert not shown.exception
+    assert "No checkpoint of this run has a score" in texts(shown)
+    assert len(shown.dataframe[0].value) == 13
+    assert "No checkpoint has been evaluated yet" in texts(open_page(tmp_path, "overview"))
+
+
+def test_a_failed_decision_says_what_moved_in_training_before_it(
+    small: Path, open_page: OpenPage
+) -> None:
+    shown = open_page(small, "decisions")
+    said = texts(shown)
+    assert "What moved in training before it" in said
+    assert "Steps 501 to 1000 of grpo-tiny against its own steps up to 500" in said
+    assert "an association, not a cause" in said
+    assert "kl/reference has no shift: 25 of its 50 values" in said
+    assert "the first at step 760" in said
+    moved = shown.dataframe[2].value.set_index("series")
+    first = moved.iloc[:5]
+    assert set(first.index) == {
+        "entropy",
+        "truncated_share",
+        "response_length/mean",
+        "reward/reasoning",
+        "grad_norm",
+    }
+    assert first["onset"].between(620, 640).all()
+    assert moved.loc["reward/reasoning", "goes"] == "worse"
+    assert moved.loc["kl/reference", "shift"] == "not testable"
+    assert "25 of 50 in the window" in moved.loc["kl/reference", "note"]
+    assert moved.loc["constant", "note"].startswith("the past is constant")
+    (link,) = [one for one in links(shown) if one.startswith("run?")]
+    assert "window=500-1000" in link
+    assert "run=grpo-tiny" in link
+    assert "entropy" in link
+
+
+def test_nothing_moved_where_nothing_failed(small: Path, open_page: OpenPage) -> None:
+    heads = open_page(small, "decisions").dataframe[0].value
+    passed = list(heads["verdict"]).index("PASS")
+    with open_lake(find_project(small).lake, read_only=True) as lake:
+        (key,) = lake.rows("SELECT decision FROM lake.decisions WHERE verdict = 'PASS'")[0]
+    shown = open_page(small, "decisions", decision=key)
+    assert heads["candidate"].iloc[passed] in texts(shown)
+    assert "What moved" not in texts(shown)
+
+
+def test_a_failed_decision_without_telemetry_says_that_nothing_is_known(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    build(tmp_path, [FIRST, FAILED])
+    shown = open_page(tmp_path, "decisions")
+    assert not shown.exception
+    said = texts(shown).replace("\\", "")
+    assert "There is no telemetry of grpo-tiny in the lake, so nothing is known of it" in said
 
 
 def test_a_damaged_ledger_is_said(tmp_path: Path, small: Path, open_page: OpenPage) -> None:
