@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from evals.errors import InputError
 from evals.task import Task
-from evals.tasks import arithmetic, functions, multilingual, needle, safety, variables
+from evals.tasks import arithmetic, functions, lab, multilingual, needle, safety, variables
 
 GENERATED: Mapping[str, Callable[..., Task]] = {
     arithmetic.NAME: arithmetic.Arithmetic,
@@ -18,8 +18,9 @@ GENERATED: Mapping[str, Callable[..., Task]] = {
     variables.NAME: variables.Variables,
     safety.HARMFUL: safety.Harmful,
     safety.HARMLESS: safety.Harmless,
+    **{grammar.name: lab.make_lab_task(grammar) for grammar in lab.GRAMMARS},
 }
-"""What makes each task; takes ``seed``, ``items_per_level`` and the task's own options."""
+"""What makes each task; takes ``seed``, how many items, and the task's own options."""
 
 
 def build_task(name: str, *, seed: int = 0, **options: object) -> Task:

@@ -23,6 +23,11 @@ DIGESTS = {
     "pawl_variables": "971e9ce373ceca10",
     "pawl_harmful": "86f12b8ee4212416",
     "pawl_harmless": "35e6f7e0e43342fa",
+    "lab_sums": "f46ec772a5be3e2d",
+    "lab_functions": "a8d893b540922cf6",
+    "lab_words": "ed70e323acd20025",
+    "lab_recall": "504b7971a124e53c",
+    "lab_refusals": "0ad6fea44f01c861",
 }
 """Of items and prompts of the default tasks. A change needs a new version of the task."""
 
@@ -34,6 +39,11 @@ COUNTS = {
     "pawl_variables": 32,
     "pawl_harmful": 40,
     "pawl_harmless": 40,
+    "lab_sums": 1000,
+    "lab_functions": 1000,
+    "lab_words": 1000,
+    "lab_recall": 1000,
+    "lab_refusals": 1000,
 }
 
 
@@ -100,7 +110,8 @@ def test_another_seed_gives_other_items(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_more_items_keep_those_of_fewer(name: str) -> None:
     def ids(count: int) -> set[str]:
-        return {item.item_id for item in build_task(name, items_per_level=count).items()}
+        how_many = "items" if name.startswith("lab_") else "items_per_level"
+        return {item.item_id for item in build_task(name, **{how_many: count}).items()}
 
     assert ids(2) < ids(3) < ids(7)
 
@@ -127,7 +138,7 @@ def test_five_capabilities_are_covered() -> None:
     }
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "pawl_functions"])
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("_functions")])
 def test_degenerate_answers_are_judged_without_an_exception(name: str) -> None:
     task = build_task(name)
     item: Item = task.items()[0]
