@@ -14,7 +14,20 @@ from typing import Any
 import typer
 
 from evals.errors import PawlError
-from pipelines.commands import checks, comparison, evaluation, ledger, project, sandbox, statistics
+from pipelines.commands import (
+    checks,
+    comparison,
+    demo,
+    evaluation,
+    lab,
+    ledger,
+    project,
+    promotion,
+    sandbox,
+    services,
+    statistics,
+    telemetry,
+)
 from pipelines.console import note, print_json
 
 CommandLineError: Any = next(
@@ -36,14 +49,21 @@ app = typer.Typer(
 )
 app.command("init")(project.init)
 app.command("doctor")(checks.doctor)
+app.command("demo")(demo.demo)
+app.command("up")(services.up)
+app.command("status")(services.status)
 app.command("app")(project.serve)
 app.command("eval")(evaluation.evaluate_checkpoint)
 app.command("show")(evaluation.show)
 app.command("compare")(comparison.compare)
 app.command("gate")(comparison.gate)
+app.command("why")(promotion.why)
+app.command("promote")(promotion.promote)
 app.command("stat")(statistics.stat)
+app.add_typer(lab.app, name="lab")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(telemetry.app, name="telemetry")
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -27,6 +27,7 @@ STAGES = {
     "engine": "starting the engine",
     "answers": "answers",
     "scores": "scores",
+    "steps": "training steps",
 }
 
 

@@ -11,6 +11,7 @@ from command_line import RunPawl, read_json
 GOOD = {
     "lake": {"catalog": ".pawl/lake.sqlite", "data": ".pawl/lake"},
     "engine": {
+        "name": "vllm",
         "dtype": "auto",
         "context_tokens": 512,
         "tensor_parallel": 1,
@@ -65,6 +66,7 @@ def test_a_typo_in_any_field_of_the_project_file_is_named(
 @pytest.mark.parametrize(
     ("field", "value"),
     [
+        ("name", "vlm"),
         ("dtype", "float23"),
         ("context_tokens", 3),
         ("tensor_parallel", 0),
@@ -84,6 +86,31 @@ def test_a_value_out_of_range_is_named(field: str, value: object, tmp_path: Path
     (tmp_path / "pawl.yaml").write_text(json.dumps(document, indent=1))
     with pytest.raises(InputError, match=f"engine.{field}"):
         find_project(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("tensor_parallel", 2),
+        ("pipeline_parallel", 2),
+        ("memory_fraction", 0.5),
+        ("kv_cache_gib", 1.0),
+        ("compiled", True),
+    ],
+)
+def test_torch_refuses_what_only_vllm_has(field: str, value: object, tmp_path: Path) -> None:
+    from evals.errors import InputError
+    from storage.project import EngineSection, find_project
+
+    defaults = EngineSection().model_dump()
+    (tmp_path / "pawl.yaml").write_text(json.dumps({"engine": defaults | {"name": "torch"}}))
+    assert find_project(tmp_path).file.engine.settings().name == "torch"
+    engine = {field: value, "name": "torch"}
+    (tmp_path / "pawl.yaml").write_text(json.dumps({"engine": engine}, indent=1))
+    with pytest.raises(InputError, match=rf"pawl.yaml:\d+: engine\.{field}: torch has no {field}"):
+        find_project(tmp_path)
+    (tmp_path / "pawl.yaml").write_text(json.dumps({"engine": engine | {"name": "vllm"}}))
+    find_project(tmp_path)
 
 
 def test_exit_codes_of_what_could_not_be_done(run_pawl: RunPawl, tmp_path: Path) -> None:

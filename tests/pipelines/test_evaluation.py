@@ -18,6 +18,8 @@ import pytest
 from command_line import MIRROR, RunPawl, read_json
 
 from evals.identity import canonical_json
+from evals.plan import Request
+from evals.response import Response
 from storage.project import find_project
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
@@ -201,6 +203,45 @@ def test_compare_lists_what_flipped(evaluated: Evaluated, run_pawl: RunPawl) -> 
     assert "pawl_needle lost:" in table.stdout
 
 
+def test_torch_gives_vllms_answers_token_for_token_in_float32(
+    evaluated: Evaluated, smollm2: Path
+) -> None:
+    from evals.adapters.torch_engine import TorchEngine
+    from evals.checkpoint import inspect_checkpoint
+
+    key = evaluated.printed["sound@1"]["evaluation"]
+    with find_project(evaluated.folder).open_store() as store:
+        chosen = store.load_evaluation(key).evaluation.engine
+        asked = sorted(store.requests(key), key=lambda request: len(request.token_ids))[:16]
+        told = {response.request_id: response for response in store.responses(key)}
+    if (chosen.device, chosen.dtype) != ("cpu", "float32"):
+        pytest.skip(f"vLLM ran in {chosen.dtype} on {chosen.device}: ties are ordinary there")
+    engine = TorchEngine(
+        inspect_checkpoint(smollm2), find_project(evaluated.folder).file.engine.settings(), chosen
+    )
+    ours = list(engine.generate(asked))
+    assert len(ours) == len(asked)
+    by_id = {request.request_id: request for request in asked}
+    for response in ours:
+        theirs = told[response.request_id]
+        if response != theirs:
+            assert is_tie(smollm2, by_id[response.request_id], response, theirs)
+
+
+def is_tie(path: Path, request: Request, one: Response, other: Response) -> bool:
+    """Whether the tokens by which two answers first differ are equally likely but for rounding."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+    pairs = zip(one.token_ids, other.token_ids, strict=False)
+    place, (a, b) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+    with torch.inference_mode():
+        read = torch.tensor([[*request.token_ids, *one.token_ids[:place]]])
+        logits = model(read).logits[0, -1]
+    return abs(float(logits[a] - logits[b])) < 1e-3
+
+
 def test_dry_run_asks_nothing_and_says_what_it_would(
     evaluated: Evaluated, run_pawl: RunPawl, smollm2: Path
 ) -> None:
@@ -274,6 +315,7 @@ def stored(project: Path) -> dict[tuple[str, int], str]:
         }
 
 
+@pytest.mark.slow
 def test_killed_at_three_moments_and_run_again(
     project: Path, tiny: Path, run_pawl: RunPawl
 ) -> None:
