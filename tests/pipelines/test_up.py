@@ -23,7 +23,7 @@ from up_project import (
 
 from pipelines.services.leftovers import read_parts
 
-pytestmark = [pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 BROKEN = 1.0
 DECISIONS = [
@@ -159,7 +159,6 @@ KILLS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("victim", KILLS)
 @pytest.mark.parametrize("moment", ["pinned", "evaluated"])
 def test_killed_and_started_again_it_ends_in_the_same_decisions(
@@ -182,7 +181,6 @@ def test_killed_and_started_again_it_ends_in_the_same_decisions(
     assert read_parts(project.folder / ".pawl") == ()
 
 
-@pytest.mark.slow
 def test_checkpoints_deleted_truncated_and_slowly_written_meanwhile(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     write_checkpoint(project, 0)

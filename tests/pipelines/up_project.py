@@ -16,6 +16,8 @@ from typing import Any
 
 from pipelines.lab.model import WARM
 from pipelines.services.parts import free_port
+from pipelines.status import read_status
+from storage.project import find_project
 
 PAWL = str(Path(sys.executable).with_name("pawl"))
 
@@ -70,7 +72,9 @@ class UpProject:
         return json.loads(done.stdout)
 
     def states(self) -> dict[str, str]:
-        return {c["checkpoint"]: c["state"] for c in self.read("status")["checkpoints"]}
+        """How far each checkpoint is; read here, since a command a look would take longer."""
+        told = read_status(find_project(self.folder))
+        return {one.name: one.state.value for one in told.sightings}
 
     def ledger(self) -> list[tuple[str, str, str | None]]:
         """What was decided and promoted: kind, checkpoint, verdict."""
@@ -132,14 +136,14 @@ def pawl_up(project: UpProject) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def wait_until(
-    true: Callable[[], bool], process: subprocess.Popen[bytes], *, seconds: float = 300
+    true: Callable[[], bool], process: subprocess.Popen[bytes], *, seconds: float = 900
 ) -> None:
     """Return once something holds; fail where it does not in time, or `pawl up` has ended."""
     deadline = time.monotonic() + seconds
     while not true():
         assert process.poll() is None, "pawl up has ended"
         assert time.monotonic() < deadline, "it did not come to that in time"
-        time.sleep(0.5)
+        time.sleep(2)
 
 
 def processes_of(project: UpProject) -> dict[int, str]:
