@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from evals.errors import LakeError
 from storage.locks import file_lock
-from storage.migrate import apply_pending, check_version
+from storage.migrate import apply_pending, check_version, refuse_newer
 from storage.tables import Table
 
 T = TypeVar("T")
@@ -219,26 +219,22 @@ def open_lake(config: LakeConfig, *, read_only: bool = False) -> Iterator[Lake]:
     """
     _refuse_lost_catalog(config, read_only=read_only)
     connection = _take_idle(config, read_only=read_only)
+    known = connection is not None
     if connection is None:
         connection = _retry(lambda: _connect(config, read_only=read_only), config)
-        _bring_to_version(Lake(config, connection), read_only=read_only)
     try:
-        yield Lake(config, connection)
+        lake = Lake(config, connection)
+        if known:
+            refuse_newer(lake)
+        elif read_only:
+            check_version(lake)
+        else:
+            apply_pending(lake)
+        yield lake
     except BaseException:
         connection.close()
         raise
     _leave_idle(config, connection, read_only=read_only)
-
-
-def _bring_to_version(lake: Lake, *, read_only: bool) -> None:
-    try:
-        if read_only:
-            check_version(lake)
-        else:
-            apply_pending(lake)
-    except BaseException:
-        lake.close()
-        raise
 
 
 def _take_idle(config: LakeConfig, *, read_only: bool) -> duckdb.DuckDBPyConnection | None:

@@ -66,6 +66,15 @@ def check_version(lake: Lake) -> None:
         )
 
 
+def refuse_newer(lake: Lake) -> None:
+    """Hold that a lake that had this Pawl's schema was not brought to a newer one since.
+
+    Raises:
+        LakeError: It was.
+    """
+    _refuse_newer(lake, int(lake.rows(_RECORDED)[0][0]), load_migrations())
+
+
 def _apply(migration: Migration, tx: Transaction) -> None:
     recorded = tx.rows(_RECORDED)[0][0] if _is_made(tx) else 0
     if recorded >= migration.version:

@@ -153,6 +153,7 @@ def write_weights(folder: Path, weights: Mapping[str, torch.Tensor]) -> None:
     from safetensors.torch import save_file
 
     save_file(dict(weights), folder / WEIGHTS, metadata={"format": "pt"})
+    (folder / WEIGHTS).chmod(0o644)  # the library writes for the owner alone
 
 
 @contextmanager
@@ -162,6 +163,8 @@ def appearing_whole(target: Path) -> Iterator[Path]:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     yield partial
+    if target.exists():
+        shutil.rmtree(target)
     partial.rename(target)
 
 

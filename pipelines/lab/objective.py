@@ -32,7 +32,8 @@ def group_advantages(rewards: FloatArray) -> FloatArray:
     """
     above = rewards - rewards.mean(axis=1, keepdims=True)
     spread = rewards.std(axis=1, keepdims=True)
-    return np.divide(above, spread, out=np.zeros_like(above), where=spread > 0)
+    advantages: FloatArray = np.divide(above, spread, out=np.zeros_like(above), where=spread > 0)
+    return advantages
 
 
 def importance_weights(

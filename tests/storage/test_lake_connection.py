@@ -33,7 +33,7 @@ def test_processes_that_make_one_lake_at_once_all_succeed(
     for worker in workers:
         assert worker.stdout.readline() == "ready\n"
     (tmp_path / "go").touch()
-    assert [worker.stdout.readline() for worker in workers] == ["1\n"] * 3
+    assert [worker.stdout.readline() for worker in workers] == ["2\n"] * 3
     assert [worker.wait() for worker in workers] == [0] * 3
 
 
