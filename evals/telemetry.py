@@ -132,7 +132,7 @@ class Change:
 
 
 REASONS = {
-    Untestable.NOT_FINITE: "too many values are not finite or none",
+    Untestable.NOT_FINITE: "too many values are NaN, infinite or none",
     Untestable.PAST_CONSTANT: "the past is constant",
     Untestable.PAST_TOO_SHORT: f"the past has fewer than {MIN_PAST} values",
     Untestable.WINDOW_TOO_SHORT: f"the window has fewer than {MIN_WINDOW} values",
@@ -328,7 +328,7 @@ def describe(change: Change) -> str:
         (change.window_unknown, change.window_n, "in the window"),
     ):
         if unknown:
-            said.append(f"{unknown} of {unknown + known} {where} not finite or none")
+            said.append(f"{unknown} of {unknown + known} {where} NaN, infinite or none")
     if change.first_unknown is not None:
         said.append(f"first at step {change.first_unknown}")
     return "; ".join(said)

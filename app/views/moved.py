@@ -43,7 +43,7 @@ def show_moved(moved: Moved | None, folder: Path, pages: Pages) -> None:
     for one in no_longer_finite(moved.changes):
         st.text(
             f"• {plain(one.series)} has no shift: {one.window_unknown} of its "
-            f"{one.window_unknown + one.window_n} values in these steps are not finite or none, "
+            f"{one.window_unknown + one.window_n} values in these steps are NaN, infinite or none, "
             f"the first at step {one.first_unknown}."
         )
     _show_table(change_table(moved.changes))

@@ -68,7 +68,7 @@ def show_panels(
     if window is not None:
         said += f" Shaded: steps {window.before_step} to {window.at_step}."
     if (lines["kind"] != FINITE).any():
-        said += " Crosses: values that are not finite, or were logged as none."
+        said += " Crosses: values that are NaN, infinite or none."
     st.caption(said)
 
 

@@ -251,7 +251,7 @@ def test_a_run_has_its_scores_series_and_verdicts(small: Path, open_page: OpenPa
     said = texts(shown)
     assert "model line tiny · owner someone · tags small, sound" in said.replace("\\", "")
     assert "Shaded" not in said
-    assert "Crosses: values that are not finite" in said
+    assert "Crosses: values that are NaN, infinite or none" in said
     assert len(shown.multiselect[0].value) == 9
 
 

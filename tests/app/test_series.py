@@ -132,7 +132,7 @@ def test_changes_are_a_table_in_their_order() -> None:
     broken = table.set_index("series").loc["kl/reference"]
     assert np.isnan(broken["window"])
     assert pd.isna(broken["onset"])
-    assert broken["note"].endswith("10 of 10 in the window not finite or none; first at step 30")
+    assert broken["note"].endswith("10 of 10 in the window NaN, infinite or none; first at step 30")
     assert change_table([]).empty
 
 

@@ -169,7 +169,7 @@ def test_a_few_unknown_values_are_left_out_and_said() -> None:
     (change,) = rank_changes([point(step, one) for step, one in enumerate(holed)], 39, 60)
     assert (change.window_n, change.window_unknown, change.first_unknown) == (18, 2, 45)
     assert change.shift == pytest.approx(whole.shift, abs=0.5)
-    assert describe(change) == "2 of 20 in the window not finite or none; first at step 45"
+    assert describe(change) == "2 of 20 in the window NaN, infinite or none; first at step 45"
     assert describe(whole) == ""
 
 
