@@ -53,9 +53,14 @@ class GrowingAnswer:
         self._text = ""
 
     @property
+    def prompt_tokens(self) -> int:
+        """Return the tokens of the prompt."""
+        return len(self.request.token_ids)
+
+    @property
     def longest(self) -> int:
         """Return the tokens of prompt and answer, if the answer uses its whole budget."""
-        return len(self.request.token_ids) + self.budget
+        return self.prompt_tokens + self.budget
 
     @property
     def last(self) -> int:
@@ -100,7 +105,7 @@ class GrowingAnswer:
                 text=self._text,
                 token_ids=tuple(self._ids),
                 finish_reason=self.finish_reason,
-                prompt_tokens=len(self.request.token_ids),
+                prompt_tokens=self.prompt_tokens,
                 output_tokens=len(self._ids),
             )
 

@@ -75,7 +75,8 @@ def test_what_is_owed_is_answered_as_it_would_have_been_at_once(
         with store.spool_writer(key) as writer:
             for response in at_once[::3]:
                 writer.append(response)
-        more: list[int] = []
-        run(asked, store, killed, progress=lambda stage, done, _: more.append(done))
+        told: list[tuple[str, int]] = []
+        run(asked, store, killed, progress=lambda stage, done, _: told.append((stage, done)))
         assert store.responses(key) == at_once
-    assert 12 in more, "what was stored was asked again"
+    answered = [done for stage, done in told if stage == "answers"]
+    assert answered == list(range(12, 37)), "what was stored was asked again"

@@ -158,15 +158,19 @@ def test_other_models_read_in_a_batch_as_alone(
     assert [list(told[r.request_id, 0].token_ids) for r in requests] == wanted
 
 
-def test_a_batch_of_many_tokens_is_parted(
-    prompts: list[tuple[int, ...]], engine: TorchEngine
-) -> None:
-    growing = [answer for ids in prompts for answer in engine.begin(ask(ids))]
-    parted = list(batches(reversed(growing), parallel=3, tokens=150))
-    assert [answer for batch in parted for answer in batch] == growing
-    assert max(len(batch) for batch in parted) == 3
-    for batch in parted:
-        assert len(batch) == 1 or len(batch) * max(one.longest for one in batch) <= 150
+def test_batches_hold_to_their_limits_and_leave_nothing_out(engine: TorchEngine) -> None:
+    lengths = [3, 9, 9, 9, 9, 9, 15, 40, 41, 200]
+    growing = [answer for n in lengths for answer in engine.begin(ask([65] * n, budget=10))]
+    parted = list(batches(reversed(growing), parallel=4, tokens=102))
+    told = [[answer.prompt_tokens for answer in batch] for batch in parted]
+    assert told == [[3, 9, 9, 9], [9, 9], [15, 40], [41], [200]]
+
+
+def test_a_batch_that_is_half_full_is_not_padded(engine: TorchEngine) -> None:
+    lengths = [5] * 3 + [6] * 4 + [7]
+    growing = [answer for n in lengths for answer in engine.begin(ask([65] * n))]
+    told = [[a.prompt_tokens for a in batch] for batch in batches(growing, parallel=6)]
+    assert told == [[5] * 3, [6] * 4, [7]]
 
 
 def test_each_answer_has_its_own_budget(
