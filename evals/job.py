@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from evals.engine import Engine
+from evals.engine import Engine, error_response
 from evals.errors import CheckpointVanished, WorkerLost
 from evals.evaluation import Evaluation, EvaluationState
 from evals.plan import Plan, Request, ResponseKey, owed_requests
-from evals.response import FinishReason, Response
+from evals.response import Response
 from evals.scoring import Score, score_response
 from evals.task import Item, Task
 
@@ -236,15 +236,9 @@ def refuse_unfitting(evaluation_id: str, owed: Sequence[Request], store: Store) 
 
 def does_not_fit(request: Request, repeat: int) -> Response:
     """Return the response to a prompt that leaves no room for an answer: an error, not a cut."""
-    return Response(
-        request_id=request.request_id,
-        repeat=repeat,
-        text=None,
-        token_ids=(),
-        finish_reason=FinishReason.ERROR,
-        prompt_tokens=len(request.token_ids),
-        output_tokens=0,
-        error=f"prompt_does_not_fit: {len(request.token_ids)} tokens leave no room for an answer",
+    tokens = len(request.token_ids)
+    return error_response(
+        request, repeat, f"prompt_does_not_fit: {tokens} tokens leave no room for an answer"
     )
 
 

@@ -30,7 +30,8 @@ STEPS, EVERY, FAULT_STEP = 120, 30, 60
 LOOK_S = 3.0
 """Between two looks at how the project stands; each opens the lake."""
 
-DONE = (SightingState.EVALUATED, SightingState.FAILED, SightingState.VANISHED)
+UNDER_WAY = frozenset({SightingState.WRITING, SightingState.COMPLETE, SightingState.PINNED})
+"""States after which something is still to come."""
 
 Say = Callable[[str], None]
 
@@ -92,11 +93,10 @@ class Follower:
         self._project = project
         self._say = say
         self._told: dict[str, str] = {}
-        self.status = read_status(project)
 
-    def look(self) -> None:
-        """Read how the project stands and say what is new."""
-        self.status = told = read_status(self._project)
+    def look(self) -> bool:
+        """Say what is new; return whether every checkpoint of the run came to its end."""
+        told = read_status(self._project)
         for one in told.sightings:
             self._tell(one.name, f"{one.name} is {one.state.value}")
         for owing in told.owing:
@@ -111,17 +111,13 @@ class Follower:
         for channel in told.channels:
             if channel.holder is not None:
                 self._tell(f"channel {channel.name}", f"{channel.name} is {channel.holder.name}")
+        ended = {one.step for one in told.sightings if one.state not in UNDER_WAY}
+        return ended >= set(range(0, STEPS + 1, EVERY))
 
     def _tell(self, key: str, text: str, *, mark: str | None = None) -> None:
         if self._told.get(key) != (mark or text):
             self._told[key] = mark or text
             self._say(text)
-
-    @property
-    def finished(self) -> bool:
-        """Return whether every checkpoint of the run came to its end."""
-        ended = {one.step for one in self.status.sightings if one.state in DONE}
-        return ended >= set(range(0, STEPS + 1, EVERY))
 
 
 class Training:
@@ -208,7 +204,8 @@ def do_main_job(project: Project, say: Say, at_end: Callable[[Finished, Services
                 seconds["training"] = training.seconds
             seconds["all"] = time.monotonic() - begun
             with project.open_store() as store:
-                finished = Finished(status=follower.status, ledger=store.ledger(), seconds=seconds)
+                ledger = store.ledger()
+            finished = Finished(status=read_status(project), ledger=ledger, seconds=seconds)
             at_end(finished, running)
     finally:
         training.end()
@@ -220,5 +217,4 @@ def follow(follower: Follower, training: Training, say: Say) -> bool:
     training.check()
     if training.seconds != was:
         say(f"the RL run has ended after {training.seconds:.0f} s")
-    follower.look()
-    return follower.finished
+    return follower.look()

@@ -29,7 +29,7 @@ from evals.scoring import Score
 from evals.suite import Suite, TaskEntry
 from evals.task import Task
 from evals.tasks.registry import GENERATED, build_task
-from pipelines.services.parts import running_head
+from pipelines.services.parts import ray_token, running_head
 from pipelines.work import AnswerIntoSpool, BuildEngine
 from storage.checkpoints import CheckpointState
 from storage.naming import CHANNEL, load_checkpoint
@@ -287,7 +287,8 @@ def answer_by_engine(
     def answer(requests: Sequence[Request]) -> Iterator[int]:
         progress("engine", 0, 1)
         named = project.file.ray.address
-        with ray_head(named or running_head(project), project.folder, own=named is None):
+        head, token = (named, None) if named else (running_head(project), ray_token(project))
+        with ray_head(head, project.folder, token):
             worker = RayWorker(build, shape)
             progress("engine", 1, 1)
             try:

@@ -16,7 +16,7 @@ from storage.checkpoints import StoredCheckpoint
 from storage.evaluations import StoredEvaluation
 from storage.ledger import LedgerEntry
 from storage.naming import CHANNEL, parse_name
-from storage.sightings import Sighting, load_sightings
+from storage.sightings import Sighting
 from storage.store import LakeStore
 
 SHOWN_RULES = 2
@@ -118,8 +118,7 @@ def find_sighting(target: str, store: LakeStore) -> Sighting | None:
     """Return what was seen of a checkpoint given by name in a watched run's folder, or None."""
     if target.startswith(CHANNEL) or is_folder(target):
         return None
-    run, step = parse_name(target)
-    return next((one for one in load_sightings(store.lake, run) if one.step == step), None)
+    return store.find_sighting(*parse_name(target))
 
 
 def seen(sighting: Sighting) -> Standing:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from evals.checkpoint import run_name
 from evals.engine import EngineSettings
 from evals.errors import InputError
 from evals.yaml_file import load_yaml
@@ -139,16 +140,6 @@ class ProjectFile(Section):
         """Return a list whose lines are all commented out as an empty one."""
         return () if value is None else value
 
-    @field_validator("runs")
-    @classmethod
-    def each_named_once(cls, runs: tuple[RunSection, ...]) -> tuple[RunSection, ...]:
-        """Hold that no two runs are called alike."""
-        names = [run.name or Path(run.folder).name for run in runs]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"two runs are called {twice[0]} — give one of them another name")
-        return runs
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
@@ -165,6 +156,28 @@ class Project:
             raise InputError(
                 f"no path: {text[:80]!r} ({bad})", PROJECT_FILE, "correct the path"
             ) from bad
+
+    def run_name(self, section: RunSection) -> str:
+        """Return what stands before the @ of the names of a run's checkpoints."""
+        return section.name or run_name(self.path(section.folder).name)
+
+    def named_runs(self) -> dict[str, RunSection]:
+        """Return the runs that are watched, by name.
+
+        Raises:
+            InputError: Two are called alike.
+        """
+        named: dict[str, RunSection] = {}
+        for section in self.file.runs:
+            name = self.run_name(section)
+            if name in named:
+                raise InputError(
+                    f"two runs are called {name}",
+                    f"{self.folder / PROJECT_FILE}: runs",
+                    "give one of them another name: name",
+                )
+            named[name] = section
+        return named
 
     @property
     def state(self) -> Path:
@@ -243,12 +256,15 @@ def find_project(given: Path | None) -> Project:
     Where there is no ``pawl.yaml`` at all, the working folder is a project with every default.
 
     Raises:
-        InputError: ``given`` is no folder; or file, line and field of what is wrong in it.
+        InputError: ``given`` is no folder; or file, line and field of what is wrong in it; or two
+            runs are called alike.
     """
     if given is not None and not given.is_dir():
         raise InputError("no such folder", f"--project {given}", "give the folder of pawl.yaml")
     here = (given or Path.cwd()).resolve()
     for folder in [here] if given else [here, *here.parents]:
         if (folder / PROJECT_FILE).exists():
-            return Project(folder=folder, file=load_yaml(folder / PROJECT_FILE, ProjectFile))
+            found = Project(folder=folder, file=load_yaml(folder / PROJECT_FILE, ProjectFile))
+            found.named_runs()
+            return found
     return Project(folder=here, file=ProjectFile())

@@ -139,6 +139,10 @@ class LakeStore:
         """Return how far each checkpoint on disk was when last seen, by run and step."""
         return sightings.load_sightings(self.lake, run, snapshot=snapshot)
 
+    def find_sighting(self, run: str, step: int) -> Sighting | None:
+        """Return what was seen of a checkpoint in a watched run's folder, or None."""
+        return next((one for one in self.sightings(run) if one.step == step), None)
+
     def put_sightings(self, seen: Iterable[Sighting], *, unpinned: bool = False) -> int:
         """Return how many rows were written; see ``storage.sightings.put_sightings``."""
         return sightings.put_sightings(self.lake, seen, unpinned=unpinned)

@@ -31,8 +31,6 @@ ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 """Keeps a head of one's own, and who connects to it, on loopback: Ray else takes this machine's
 address wherever it is told 127.0.0.1, and its servers then listen on every interface."""
 
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-
 BuildEngine = Callable[[], Any]
 """Makes an engine on the worker."""
 
@@ -49,19 +47,16 @@ class WorkerShape:
     """Variables that its process starts with."""
 
 
-def own_head_environment(project: Path) -> dict[str, str]:
+def own_head_environment(token: Path) -> dict[str, str]:
     """Return the variables of a project's own head, and of who connects to it.
 
     Who connects has to have the head's token, which only this user can read: loopback is open to
     every user of a machine, and a head runs what it is told.
 
     Args:
-        project: Its folder.
+        token: File of the token; made where it is not there.
     """
-    token = project / ".pawl" / "ray.token"
-    token.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError), os.fdopen(os.open(token, NEW_FILE, 0o600), "w") as file:
-        file.write(secrets.token_hex(32))
+    write_once(token, secrets.token_hex(32))
     return {
         **QUIET,
         **ON_LOOPBACK,
@@ -70,19 +65,34 @@ def own_head_environment(project: Path) -> dict[str, str]:
     }
 
 
+def write_once(file: Path, text: str) -> None:
+    """Write a file that only this user can read, unless it is there; it is never seen half."""
+    if file.exists():
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")
+    try:
+        with os.fdopen(descriptor, "w") as written:
+            written.write(text)
+        with suppress(FileExistsError):
+            os.link(draft, file)
+    finally:
+        Path(draft).unlink()
+
+
 @contextmanager
-def ray_head(address: str | None, project: Path, *, own: bool) -> Iterator[None]:
+def ray_head(address: str | None, project: Path, token: Path | None) -> Iterator[None]:
     """Connect to the cluster at ``address``, or own a private head until the block ends.
 
     Args:
         address: Of a running cluster; None: start a head of one's own.
         project: Folder of the project; heads of different projects and users stay apart.
-        own: Whether the cluster at ``address`` is the project's own head.
+        token: File of the token of the project's own head; None: a cluster of somebody else's.
 
     Raises:
         EngineError: Ray did not start or can't be reached.
     """
-    os.environ.update(own_head_environment(project) if own or address is None else QUIET)
+    os.environ.update(QUIET if token is None else own_head_environment(token))
     import ray
 
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}

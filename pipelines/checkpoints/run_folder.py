@@ -12,7 +12,6 @@ from pathlib import Path
 from re import Match
 from typing import Any
 
-from evals.checkpoint import run_name
 from evals.errors import InputError
 from pipelines.checkpoints.contents import leads_out
 from pipelines.checkpoints.layout import LAYOUTS, Layout
@@ -62,7 +61,7 @@ def find_run(section: RunSection, project: Project) -> Run:
         )
     layout = recognise(folder) if section.layout is None else layout_named(section.layout)
     return Run(
-        name=section.name or run_name(folder.name),
+        name=project.run_name(section),
         folder=folder,
         layout=layout,
         config=read_config(folder, layout),

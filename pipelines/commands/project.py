@@ -18,6 +18,7 @@ from pipelines.checkpoints.layout import LAB
 from pipelines.checkpoints.look import look
 from pipelines.checkpoints.run_folder import Run, find_run, telemetry_files
 from pipelines.console import AsJson, ProjectFolder, note, print_json, print_text
+from pipelines.services.parts import LOOPBACK, app_command
 from storage.project import PROJECT_FILE, Project, ProjectFile, RunSection, find_project
 from storage.sightings import Sighting, SightingState
 
@@ -210,10 +211,5 @@ def serve(
 ) -> None:
     """Serve the app on loopback until Ctrl-C."""
     where = find_project(project)
-    main = Path(__file__).parents[2] / "app" / "main.py"
-    command = [sys.executable, "-m", "streamlit", "run", str(main)]
-    command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
-    command += ["--server.headless", "true", "--browser.gatherUsageStats", "false"]
-    command += ["--server.fileWatcherType", "none", "--", "--project", str(where.folder)]
-    note(f"the app: http://127.0.0.1:{port}")
-    os.execv(sys.executable, command)
+    note(f"the app: http://{LOOPBACK}:{port}")
+    os.execv(sys.executable, app_command(where, port))

@@ -34,18 +34,18 @@ class Settings:
     """The checkpoint of this step is the last one that the fault has not touched."""
     lag: int = 2
     """Updates by which the weights that answer are behind those that are trained."""
-    questions: tuple[int, ...] = (12, 3, 5, 2, 10)
+    questions: tuple[int, ...] = (40, 3, 8, 2, 16)
     """Of each task and step, in the order of ``GRAMMARS``."""
     samples: int = 8
     """Answers to each question; their rewards are held against one another."""
-    learning_rate: float = 2e-4
+    learning_rate: float = 1e-4
     rising_steps: int = 5
     """Steps over which the learning rate rises to its value."""
     ratio_limit: float = 4.0
     """The most that an importance ratio counts for; AIPO's rho."""
     kl_weight: float = 0.2
     """Of the divergence from the warm-up policy in the loss; it keeps what no reward speaks of."""
-    adam_floor: float = 1e-4
+    adam_floor: float = 1e-5
     """Adam's epsilon: weights whose gradients are far smaller are left almost alone."""
     gradient_limit: float = 1.0
     """Longest gradient."""

@@ -5,9 +5,12 @@ alone. A verdict is data: a FAIL leaves the run green, its gate check red and th
 unmaterialised.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dagster import (
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
     AssetExecutionContext,
     AssetKey,
     DynamicPartitionsDefinition,
@@ -17,6 +20,8 @@ from dagster import (
     asset,
 )
 
+from evals.gate import Decision
+from evals.stats.verdict import Verdict
 from pipelines.orchestration.chain import Chain, project_here
 from pipelines.orchestration.names import PARTITIONS
 from pipelines.services.dagster_runs import hold_run_lock
@@ -68,12 +73,34 @@ def comparison(context: AssetExecutionContext) -> MaterializeResult[None]:
     )
 
 
-@asset(partitions_def=CHECKPOINTS, deps=[comparison])
-def decision(context: AssetExecutionContext) -> MaterializeResult[None]:
+@asset(
+    partitions_def=CHECKPOINTS,
+    deps=[comparison],
+    check_specs=[
+        AssetCheckSpec(
+            "gate",
+            asset="decision",
+            description="Shows the verdict, red for FAIL, yellow for INCONCLUSIVE; stops nothing.",
+        )
+    ],
+)
+def decision(context: AssetExecutionContext) -> Iterator[MaterializeResult[None]]:
     """Each channel's verdict with its evidence, in the ledger."""
     decided = chain_of(context).decide()
-    return MaterializeResult(
-        metadata={channel: MetadataValue.text(one.sentence) for channel, one in decided.items()}
+    yield MaterializeResult(
+        metadata={channel: MetadataValue.text(one.sentence) for channel, one in decided.items()},
+        check_results=[gate(decided)],
+    )
+
+
+def gate(decided: Mapping[str, Decision]) -> AssetCheckResult:
+    """Return what the gate check shows of each channel's decision."""
+    verdicts = {one.verdict for one in decided.values()}
+    return AssetCheckResult(
+        check_name="gate",
+        passed=verdicts == {Verdict.PASS},
+        severity=AssetCheckSeverity.ERROR if Verdict.FAIL in verdicts else AssetCheckSeverity.WARN,
+        description="; ".join(f"{name}: {one.sentence}" for name, one in decided.items()),
     )
 
 

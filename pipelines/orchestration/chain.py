@@ -18,10 +18,9 @@ from evals.errors import CheckpointError, CheckpointVanished, InputError, Promot
 from evals.evaluation import CheckpointRef
 from evals.gate import Decision
 from evals.scoring import Outcome
-from evals.stats.verdict import Verdict
 from evals.suite import load_suite
 from pipelines.checkpoints.pin import pin, pinned_folder, unpin
-from pipelines.checkpoints.run_folder import Run, find_run
+from pipelines.checkpoints.run_folder import find_run
 from pipelines.console import share
 from pipelines.deciding import (
     choose_channel_sides,
@@ -41,9 +40,10 @@ from pipelines.promoting import first_by_config, promote
 from pipelines.services.parts import PROJECT_VARIABLE
 from pipelines.telemetry.run import import_run
 from storage.aggregates import load_outcome_counts
+from storage.channels import Holder
 from storage.naming import load_checkpoint, parse_name
 from storage.pairing import join
-from storage.project import Project, find_project
+from storage.project import Project, RunSection, find_project
 from storage.sightings import Sighting, SightingState
 from storage.store import LakeStore
 
@@ -162,12 +162,11 @@ class Chain:
     def read_telemetry(self) -> TelemetryRead:
         """Store what the checkpoint's run has logged so far."""
         run, _ = parse_name(self._name)
-        for section in self._project.file.runs:
-            found = find_run(section, self._project)
-            if found.name == run:
-                with self._project.open_store(create=True) as store:
-                    return read_telemetry(found, store)
-        return TelemetryRead(points=0, problems=(f"pawl.yaml watches no run {run}",))
+        section = self._project.named_runs().get(run)
+        if section is None:
+            return TelemetryRead(points=0, problems=(f"pawl.yaml watches no run {run}",))
+        with self._project.open_store(create=True) as store:
+            return read_telemetry(section, self._project, store)
 
     def compare(self) -> dict[str, str]:
         """Return, by channel that has a holder, what changed: a Markdown table."""
@@ -192,23 +191,22 @@ class Chain:
         It is the last step: the checkpoint counts as evaluated then, and pins that no channel
         needs are removed.
         """
-        decided = self.decide()
         with self._project.open_store() as store:
-            for channel, decision in decided.items():
-                self._promote(channel, decision, store)
+            for channel in self._project.file.channels:
+                self._promote(channel, store)
             held = [one for one in store.channels() if one.holder is not None]
             self._settle({one.holder.name for one in held if one.holder}, store)
             return tuple(one.name for one in held if one.holder and one.holder.name == self._name)
 
-    def _promote(self, channel: str, decision: Decision, store: LakeStore) -> None:
+    def _promote(self, channel: str, store: LakeStore) -> None:
         try:
             moved = first_by_config(channel, self._name, self._project, store)
-            if moved is None and decision.verdict is Verdict.PASS:
+            if moved is None:
                 moved = promote(channel, self._name, self._project, store, who=SCHEDULE)
         except PromotionRefused as refused:
             self._log(str(refused))
             return
-        if moved is not None and moved.entry is not None:
+        if moved.entry is not None:
             self._log(f"{channel} points to {self._name} now")
 
     def _settle(self, held: Collection[str], store: LakeStore) -> None:
@@ -221,44 +219,64 @@ class Chain:
 
     def _prepared(self, store: LakeStore) -> tuple[Prepared, ...]:
         """Return the checkpoint's evaluations, one for each suite that a channel decides on."""
-        return self._prepare(self._name, self._sighting(store).path)
-
-    def _prepare(self, name: str, own_folder: str) -> tuple[Prepared, ...]:
-        run, step = parse_name(name)
+        run, step = parse_name(self._name)
         pinned = pinned_folder(run, step, self._project)
-        suites = {
-            self._project.named_file(channel.suite): None
-            for channel in self._project.file.channels.values()
-        }
+        own_folder = self._sighting(store).path
+        suites = dict.fromkeys(map(self._suite_of, self._project.file.channels))
         return tuple(
             prepare_once(self._project.folder, pinned, own_folder, (run, step), suite)
             for suite in suites
         )
 
+    def _suite_of(self, channel: str) -> str:
+        return self._project.named_file(self._project.file.channels[channel].suite)
+
     def _holders_owed(self, store: LakeStore) -> tuple[Prepared, ...]:
-        """Return the evaluations that the channels' holders are owed before a comparison."""
+        """Return the evaluations that the channels' holders are owed before a comparison.
+
+        A holder that is on disk no more can't be evaluated again; the verdict is open then.
+        """
         owed: dict[str, Prepared] = {}
         ours = {one.evaluation.suite: one.evaluation for one in self._prepared(store)}
-        for channel in store.channels():
-            evaluation = ours.get(channel.suite)
-            if channel.holder is None or evaluation is None:
+        watched = [one for one in store.channels() if one.name in self._project.file.channels]
+        for channel in watched:
+            evaluation, holder = ours.get(channel.suite), channel.holder
+            if holder is None or evaluation is None:
                 continue
-            if holder_is_owed(channel, evaluation, store):
-                path = load_checkpoint(channel.holder.name, store).ref.path
-                for one in self._prepare(channel.holder.name, path):
-                    owed[one.evaluation.evaluation_id] = one
+            if not holder_is_owed(channel, evaluation, store):
+                continue
+            try:
+                one = self._prepare_holder(holder, self._suite_of(channel.name), store)
+            except CheckpointError as gone:
+                self._log(f"{holder.name}, which {channel.name} points to, is not asked: {gone}")
+            else:
+                owed[one.evaluation.evaluation_id] = one
         return tuple(owed.values())
 
+    def _prepare_holder(self, holder: Holder, suite: str, store: LakeStore) -> Prepared:
+        """Return a holder's evaluation ready to run, from its pin or else from its own folder.
+
+        Raises:
+            CheckpointError: Neither is there, or they are other weights by now.
+        """
+        own_folder = load_checkpoint(holder.name, store).ref.path
+        pinned = pinned_folder(holder.run, holder.step, self._project)
+        folder = pinned if pinned.is_dir() else Path(own_folder)
+        name = (holder.run, holder.step)
+        found = prepare_once(self._project.folder, folder, own_folder, name, suite)
+        if found.evaluation.checkpoint.digest != holder.digest:
+            raise CheckpointError("other weights by now", str(folder), "bring the old ones back")
+        return found
+
     def _sighting(self, store: LakeStore) -> Sighting:
-        run, step = parse_name(self._name)
-        for one in store.sightings(run):
-            if one.step == step:
-                return one
-        raise InputError(
-            f"{self._name} was not seen in any watched run",
-            "checkpoint",
-            "`pawl status` lists those that were; add its run to pawl.yaml: runs",
-        )
+        found = store.find_sighting(*parse_name(self._name))
+        if found is None:
+            raise InputError(
+                f"{self._name} was not seen in any watched run",
+                "checkpoint",
+                "`pawl status` lists those that were; add its run to pawl.yaml: runs",
+            )
+        return found
 
     def _report(self, stage: str, done: int, total: int) -> None:
         if total and (done == total or done % max(total // 10, 1) == 0):
@@ -292,15 +310,22 @@ def compare_with_holder(channel: str, name: str, project: Project, store: LakeSt
     return "\n".join(f"| {' | '.join(str(cell) for cell in row)} |" for row in table)
 
 
-def read_telemetry(run: Run, store: LakeStore) -> TelemetryRead:
-    """Store what a run has logged so far."""
+def read_telemetry(section: RunSection, project: Project, store: LakeStore) -> TelemetryRead:
+    """Store what a run has logged so far; a folder that is gone is told and is no error."""
+    try:
+        run = find_run(section, project)
+    except InputError as gone:
+        return TelemetryRead(points=0, problems=(str(gone),))
     store.register_run(run.name, str(run.folder), run.layout.name, run.config)
     points, problems = import_run(store, run.name, run.folder, run.layout.name)
     return TelemetryRead(points=points, problems=tuple(str(one) for one in problems))
 
 
-def read_all_telemetry(project: Project) -> int:
-    """Store what all watched runs have logged; return how many points are new."""
+def read_all_telemetry(project: Project) -> TelemetryRead:
+    """Store what all watched runs have logged."""
     with project.open_store(create=True) as store:
-        runs = [find_run(section, project) for section in project.file.runs]
-        return sum(read_telemetry(run, store).points for run in runs)
+        read = [read_telemetry(section, project, store) for section in project.file.runs]
+    return TelemetryRead(
+        points=sum(one.points for one in read),
+        problems=tuple(problem for one in read for problem in one.problems),
+    )

@@ -1,14 +1,8 @@
-"""Asset checks: those of integrity stop a checkpoint's run, the gate's only shows the verdict."""
+"""The checks of integrity: each stops a checkpoint's run where it does not hold."""
 
-from dagster import (
-    AssetCheckExecutionContext,
-    AssetCheckResult,
-    AssetCheckSeverity,
-    asset_check,
-)
+from dagster import AssetCheckExecutionContext, AssetCheckResult, asset_check
 
-from evals.stats.verdict import Verdict
-from pipelines.orchestration.assets import decision, responses, scores
+from pipelines.orchestration.assets import responses, scores
 from pipelines.orchestration.chain import Chain, project_here
 from pipelines.orchestration.names import PARTITION_TAG
 
@@ -31,21 +25,9 @@ def all_scored(context: AssetCheckExecutionContext) -> AssetCheckResult:
     counts = chain_of(context).outcomes()
     unscored, errored, total = counts.unscored, counts.errored, counts.total
     return AssetCheckResult(
-        passed=unscored == 0 and (errored < total or total == 0),
+        passed=unscored == 0 and errored < total,
         metadata={"unscored": unscored, "errored": errored, "responses": total},
     )
 
 
-@asset_check(asset=decision)
-def gate(context: AssetCheckExecutionContext) -> AssetCheckResult:
-    """Show the verdict: red for FAIL, yellow for INCONCLUSIVE."""
-    decided = chain_of(context).decide()
-    verdicts = {one.verdict for one in decided.values()}
-    return AssetCheckResult(
-        passed=verdicts == {Verdict.PASS},
-        severity=AssetCheckSeverity.ERROR if Verdict.FAIL in verdicts else AssetCheckSeverity.WARN,
-        description="; ".join(f"{name}: {one.sentence}" for name, one in decided.items()),
-    )
-
-
-CHECKS = (all_answered, all_scored, gate)
+CHECKS = (all_answered, all_scored)

@@ -19,7 +19,8 @@ from pipelines.orchestration.chain import project_here, read_all_telemetry
 @asset
 def run_telemetry() -> MaterializeResult[None]:
     """All watched runs' telemetry, also of steps after the last checkpoint."""
-    return MaterializeResult(metadata={"points": read_all_telemetry(project_here())})
+    read = read_all_telemetry(project_here())
+    return MaterializeResult(metadata={"points": read.points, "problems": list(read.problems)})
 
 
 @asset

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
-import tempfile
-from hashlib import sha256
 from pathlib import Path
 
 from evals.adapters.ray_workers import own_head_environment, ray_folder
@@ -40,6 +37,11 @@ def running_head(project: Project) -> str | None:
     return {part.name: part.address for part in read_parts(project.state)}.get("ray")
 
 
+def ray_token(project: Project) -> Path:
+    """Return the file of the token of the project's own Ray head."""
+    return project.state / "ray.token"
+
+
 def owns_head(project: Project) -> bool:
     """Return whether the project has a Ray head of its own to start."""
     return project.file.ray.address is None
@@ -59,7 +61,7 @@ def ray_part(project: Project) -> Part:
             f"--temp-dir={ray_folder(project.folder)}",
             f"--object-store-memory={128 * 1024 * 1024}",
         ),
-        environment=own_head_environment(project.folder),
+        environment=own_head_environment(ray_token(project)),
         listens=(LOOPBACK, port),
     )
 
@@ -134,8 +136,7 @@ def dagster_environment(project: Project) -> dict[str, str]:
 
 def code_socket(project: Project) -> Path:
     """Return the code server's socket; in a short folder, since a socket's path is limited."""
-    name = sha256(str(project.folder.resolve()).encode()).hexdigest()[:8]
-    return Path(tempfile.gettempdir()) / f"pawl-{os.getuid()}-{name}.sock"
+    return ray_folder(project.folder).with_suffix(".sock")
 
 
 def free_port() -> int:

@@ -43,11 +43,6 @@ class Services:
         """Return the folder of the parts' logs."""
         return self.project.state / "logs"
 
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """Return the parts that were started."""
-        return tuple(one.part for one in self._running.values())
-
     def start(self) -> None:
         """Start all parts and return once they answer.
 

@@ -31,7 +31,7 @@ from run_builders import (
 
 from evals.checkpoint import CheckpointFolder, inspect_checkpoint
 from evals.errors import CheckpointError, InputError
-from pipelines.checkpoints.contents import is_model_file, read_contents
+from pipelines.checkpoints.contents import is_model_file, measure_folder, read_contents
 from pipelines.checkpoints.layout import Layout
 from pipelines.checkpoints.look import look
 from storage.sightings import Sighting, SightingState
@@ -126,6 +126,11 @@ def test_marks_of_writing_come_before_all_else(mark: str, tmp_path: Path) -> Non
     assert mark in (seen.detail or "")
 
 
+def is_as_seen(path: Path, sighting: Sighting) -> bool:
+    """Return whether a folder is as it was: a writer that rests between two looks is another."""
+    return read_contents(sighting.detail) == measure_folder(path, path.parent)
+
+
 def test_a_writer_is_never_ahead_of_itself(tmp_path: Path) -> None:
     folder = trainer_run(tmp_path / "run", 1)
     path = folder / "checkpoint-2"
@@ -133,6 +138,8 @@ def test_a_writer_is_never_ahead_of_itself(tmp_path: Path) -> None:
     states = set()
     with start("write_slowly", path, 2) as writer:
         while writer.poll() is None:
+            if any(each.step == 2 and is_as_seen(path, each) for each in seen):
+                continue
             whole = (path / LAST).exists()
             seen = look(run_in(folder), seen)
             states |= {each.state for each in seen if each.step == 2}
