@@ -27,6 +27,7 @@ $(READY): $(LOCK) pyproject.toml
 	@awk '/^torch==.*\+cpu/ {skip = 1; next} /^[^ ]/ {skip = 0} !skip' $(LOCK) > $(VENV)/hashed.txt
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r $(VENV)/hashed.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@echo "==> set-up took $$(( $$(date +%s) - $$(stat -c %Y $(VENV)/pyvenv.cfg) )) s"
 	@touch $@
 
 lock: ## write both lock files anew from requirements/*.in; UPGRADE=--upgrade also moves versions

@@ -71,6 +71,15 @@ def share(value: float | None, *, signed: bool = False) -> str:
     return f"{100 * value:+.1f}%" if signed else f"{100 * value:.1f}%"
 
 
+def moment(at: str | None) -> str:
+    """Return an ISO 8601 time in UTC to the second; a dash where there is none.
+
+    >>> moment("2026-12-01T12:50:26.633219+00:00")
+    '2026-12-01 12:50:26 UTC'
+    """
+    return f"{at[:10]} {at[11:19]} UTC" if at else "–"
+
+
 @contextmanager
 def progress_bars() -> Iterator[Report]:
     """Yield a function that shows each stage's progress on stderr."""

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from evals.errors import EngineError, InputError
@@ -22,6 +23,7 @@ from pipelines.status import ProjectStatus, read_status
 from storage.ledger import LedgerEntry
 from storage.project import PROJECT_FILE, Project, find_project
 from storage.sightings import SightingState
+from storage.store import LakeStore
 
 RUN = "lab"
 STEPS, EVERY, FAULT_STEP = 120, 30, 60
@@ -202,13 +204,25 @@ def do_main_job(project: Project, say: Say, at_end: Callable[[Finished, Services
             keep_running(running, lambda: follow(follower, training, say), every_s=LOOK_S)
             if training.seconds is not None:
                 seconds["training"] = training.seconds
-            seconds["all"] = time.monotonic() - begun
             with project.open_store() as store:
                 ledger = store.ledger()
+                seconds |= evaluation_seconds(store)
+            seconds["all"] = time.monotonic() - begun
             finished = Finished(status=read_status(project), ledger=ledger, seconds=seconds)
             at_end(finished, running)
     finally:
         training.end()
+
+
+def evaluation_seconds(store: LakeStore) -> dict[str, float]:
+    """Return how long each evaluation took, from its beginning to its last score."""
+    return {
+        f"evaluation of {one.evaluation.checkpoint.name}": (
+            datetime.fromisoformat(one.completed_at) - datetime.fromisoformat(one.created_at)
+        ).total_seconds()
+        for one in store.find_evaluations()
+        if one.completed_at is not None
+    }
 
 
 def follow(follower: Follower, training: Training, say: Say) -> bool:

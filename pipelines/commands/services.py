@@ -8,7 +8,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from evals.errors import InputError
-from pipelines.console import AsJson, ProjectFolder, note, print_json, print_table, print_text
+from pipelines.console import (
+    AsJson,
+    ProjectFolder,
+    moment,
+    note,
+    print_json,
+    print_table,
+    print_text,
+)
 from pipelines.services.supervisor import keep_running, services
 from pipelines.status import ProjectStatus, read_status
 from storage.project import PROJECT_FILE, Project, find_project
@@ -65,7 +73,7 @@ def status(json: AsJson = False, project: ProjectFolder = None) -> None:
     tell_owing(told)
     for channel in told.channels:
         holder = channel.holder.name if channel.holder else "nobody yet"
-        print_text(f"{channel.name}: {holder} since {channel.changed_at}")
+        print_text(f"{channel.name}: {holder} since {moment(channel.changed_at)}")
     sizes = {"lake": told.disk.lake, "spool": told.disk.spool, "pinned": told.disk.pins}
     used = ", ".join(f"{name} {size_text(size)}" for name, size in sizes.items())
     print_text(f"disk: {used}, free {size_text(told.disk.free)}")
@@ -77,7 +85,7 @@ def tell_checkpoints(told: ProjectStatus) -> None:
         [
             one.name,
             one.state.value,
-            one.changed_at,
+            moment(one.changed_at),
             told.verdicts[one.name].verdict if one.name in told.verdicts else "–",
             one.detail or "–",
         ]
@@ -90,7 +98,13 @@ def tell_checkpoints(told: ProjectStatus) -> None:
 def tell_owing(told: ProjectStatus) -> None:
     """Print the evaluations that are not complete."""
     rows = [
-        [one.checkpoint, one.suite, str(one.stored), str(one.owed), one.moved_at or "–"]
+        [
+            one.checkpoint,
+            one.suite,
+            str(one.stored),
+            str(one.owed),
+            moment(one.moved_at),
+        ]
         for one in told.owing
     ]
     if rows:

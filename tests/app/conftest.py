@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 from small_lake import ALL, ENGINE, FIRST, ITEMS, Made, build, open_project, put_telemetry
 from streamlit.testing.v1 import AppTest
 
 from evals.evaluation import EvaluationState
 
 OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """Return a page of a new browser."""
+    from browsing import new_page
+
+    with new_page() as page:
+        yield page
 
 
 def show_page(folder: str, first: str) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from up_project import POLICY, SUITE, UpProject, pawl_up, wait_until
 
 from pipelines.services.parts import free_port
@@ -68,19 +69,19 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> UpProject:
 def test_pawl_init_recognises_it_and_pawl_up_evaluates_and_gates_it(trained: UpProject) -> None:
     told = trained.read("init", "runs/grpo")
     assert told["layout"] == "trainer"
-    (trained.folder / "suite.yaml").write_text(SUITE)
+    (trained.folder / "suite.yaml").write_text(SUITE.format(items=120))
     (trained.folder / "policy.yaml").write_text(POLICY)
     file = trained.folder / "pawl.yaml"
-    written = file.read_text()
-    assert "runs/grpo" in written
-    first = "first: {checkpoint: grpo@2, who: the test, why: the first there is}"
-    file.write_text(
-        written.replace("policy: smoke", f"policy: policy.yaml\n    {first}").replace(
-            "suite: smoke", "suite: suite.yaml"
-        )
-        + f"\nservices: {{dagster_port: {free_port()}, app_port: {free_port()}, poll_s: 1}}\n"
-        + "engine: {name: torch}\n"
-    )
+    settings = yaml.safe_load(file.read_text())
+    assert [run["folder"] for run in settings["runs"]] == ["runs/grpo"]
+    settings["channels"]["production"] = {
+        "policy": "policy.yaml",
+        "suite": "suite.yaml",
+        "first": {"checkpoint": "grpo@2", "who": "the test", "why": "the first there is"},
+    }
+    settings["services"] = {"dagster_port": free_port(), "app_port": free_port(), "poll_s": 1}
+    settings["engine"] = {"name": "torch"}
+    file.write_text(yaml.safe_dump(settings))
     with pawl_up(trained) as process:
         wait_until(
             lambda: trained.states() == {"grpo@2": "evaluated", "grpo@4": "evaluated"}, process

@@ -7,11 +7,12 @@ import shutil
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from up_project import (
+    VLLM,
     UpProject,
     make_project,
     pawl_up,
@@ -22,6 +23,8 @@ from up_project import (
 )
 
 from pipelines.services.leftovers import read_parts
+from pipelines.status import read_status
+from storage.project import find_project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -151,29 +154,56 @@ def flip_a_byte(state: Path) -> None:
     pytest.fail("the ledger is not where it was looked for")
 
 
-KILLS = {
-    "daemon": "dagster._daemon",
-    "code server": "dagster api grpc",
-    "a job's process": "multiprocessing.spawn",
+VICTIMS = {
+    "the daemon": "dagster._daemon",
+    "the code server": "dagster api grpc",
+    "a job": "multiprocessing.spawn",
     "Ray's head": "gcs_server",
+    "a worker": "ray::_Holder",
+}
+
+MOMENTS: dict[str, Callable[[UpProject], bool]] = {
+    "is pinned": lambda project: "pinned" in project.states().values(),
+    "is evaluated": lambda project: "evaluated" in project.states().values(),
+    "its engine starts": lambda project: any(
+        VICTIMS["a worker"] in command for command in processes_of(project).values()
+    ),
+    "its answers come": lambda project: any(
+        owing.stored for owing in read_status(find_project(project.folder)).owing
+    ),
 }
 
 
-@pytest.mark.parametrize("victim", KILLS)
-@pytest.mark.parametrize("moment", ["pinned", "evaluated"])
+@pytest.mark.parametrize("victim", ["the daemon", "the code server", "a job"])
+@pytest.mark.parametrize("moment", ["is pinned", "is evaluated"])
 def test_killed_and_started_again_it_ends_in_the_same_decisions(
     tmp_path: Path, victim: str, moment: str
 ) -> None:
-    project = make_project(tmp_path)
+    kill_and_start_again(make_project(tmp_path), victim, moment)
+
+
+@pytest.mark.parametrize("victim", ["Ray's head", "a worker"])
+@pytest.mark.parametrize("moment", ["its engine starts", "its answers come"])
+def test_killed_while_vllm_answers_and_started_again_it_ends_in_the_same_decisions(
+    tmp_path: Path, victim: str, moment: str
+) -> None:
+    kill_and_start_again(make_project(tmp_path, engine=VLLM, items=600), victim, moment)
+
+
+def kill_and_start_again(project: UpProject, victim: str, moment: str) -> None:
+    """Kill a process once a checkpoint is so far, then `pawl up`, and see what a new one does."""
     write_run(project)
     with pawl_up(project) as process:
-        wait_until(lambda: moment in project.states().values(), process)
-        for pid, command in processes_of(project).items():
-            if KILLS[victim] in command:
-                os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: MOMENTS[moment](project), process)
+        killed = [
+            pid for pid, command in processes_of(project).items() if VICTIMS[victim] in command
+        ]
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
         time.sleep(2)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
+    assert killed or moment == "is evaluated"
     with pawl_up(project) as process:
         wait_until(lambda: all_evaluated(project), process)
     assert project.ledger() == DECISIONS

@@ -25,9 +25,9 @@ SUITE = """
 name: short
 version: "1"
 tasks:
-  - {task: lab_sums, options: {items: 120}}
-  - {task: lab_words, options: {items: 120}}
-  - {task: lab_refusals, options: {items: 120}}
+  - {{task: lab_sums, options: {{items: {items}}}}}
+  - {{task: lab_words, options: {{items: {items}}}}}
+  - {{task: lab_refusals, options: {{items: {items}}}}}
 """
 
 POLICY = """
@@ -46,9 +46,13 @@ channels:
     policy: policy.yaml
     suite: suite.yaml
     first: {{checkpoint: lab@0, who: the test, why: it is where the run starts}}
-engine: {{name: torch}}
+engine: {engine}
 services: {{dagster_port: {dagster}, app_port: {app}, poll_s: 1}}
 """
+
+
+TORCH = "{name: torch}"
+VLLM = "{dtype: float32, kv_cache_gib: 0.5, parallel_sequences: 128}"
 
 
 @dataclass(frozen=True)
@@ -82,13 +86,13 @@ class UpProject:
         return [(e["kind"], e["candidate"], e["verdict"]) for e in entries if e["candidate"]]
 
 
-def make_project(folder: Path) -> UpProject:
+def make_project(folder: Path, *, engine: str = TORCH, items: int = 120) -> UpProject:
     """Write ``pawl.yaml``, suite, policy and the beginning of a run."""
     project = UpProject(folder)
     (project.run / "checkpoints").mkdir(parents=True)
-    (folder / "suite.yaml").write_text(SUITE)
+    (folder / "suite.yaml").write_text(SUITE.format(items=items))
     (folder / "policy.yaml").write_text(POLICY)
-    settings = SETTINGS.format(dagster=free_port(), app=free_port())
+    settings = SETTINGS.format(engine=engine, dagster=free_port(), app=free_port())
     (folder / "pawl.yaml").write_text(settings)
     (project.run / "run.json").write_text(json.dumps({"framework": "pawl-lab", "config": {}}))
     return project

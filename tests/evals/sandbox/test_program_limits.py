@@ -66,7 +66,8 @@ def test_a_fork_bomb_is_put_out(wall: Wall) -> None:
     # At most 2 ** 9 processes, so that a broken limit fails this test and not the machine.
     bomb = "import os, time\nfor _ in range(9): os.fork()\ntime.sleep(60)"
     execution = run_program(bomb, limits=Limits(cpu_s=3, wall_s=3))
-    assert execution.outcome in {ProgramOutcome.KILLED, ProgramOutcome.FAILED}
+    # Which of its processes gets no more, and so how the first one ends, is the kernel's choice.
+    assert execution.outcome is not ProgramOutcome.PASSED
     assert time.monotonic() - started < 10
 
 
