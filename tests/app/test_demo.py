@@ -56,7 +56,7 @@ def test_the_sound_checkpoints_are_promoted_and_the_faulty_ones_blocked(
         ("decision", "lab@120", "FAIL"),
     ]
     (channel,) = read(run_pawl, demo, "status")["channels"]
-    assert (channel["name"], channel["holder"]) == ("production", PROMOTED)
+    assert (channel["channel"], channel["holder"]) == ("production", PROMOTED)
     assert run_pawl("ledger", "verify", cwd=demo).returncode == 0
 
 

@@ -68,7 +68,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> UpProject:
 
 def test_pawl_init_recognises_it_and_pawl_up_evaluates_and_gates_it(trained: UpProject) -> None:
     told = trained.read("init", "runs/grpo")
-    assert told["layout"] == "trainer"
+    assert told["run"]["layout"] == "trainer"
     (trained.folder / "suite.yaml").write_text(SUITE.format(items=120))
     (trained.folder / "policy.yaml").write_text(POLICY)
     file = trained.folder / "pawl.yaml"
