@@ -141,7 +141,7 @@ def error_response(request: Request, repeat: int, error: str) -> Response:
         text=None,
         token_ids=(),
         finish_reason=FinishReason.ERROR,
-        prompt_tokens=len(request.token_ids),
+        prompt_tokens=request.prompt_tokens,
         output_tokens=0,
         error=error,
     )

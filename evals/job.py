@@ -15,10 +15,11 @@ from typing import Any, Protocol
 from evals.engine import Engine, error_response
 from evals.errors import CheckpointVanished, WorkerLost
 from evals.evaluation import Evaluation, EvaluationState
+from evals.judging import score_response
 from evals.plan import Plan, Request, ResponseKey, owed_requests
 from evals.response import Response
-from evals.scoring import Score, score_response
-from evals.task import Item, Task
+from evals.scoring import Score
+from evals.task import AnyTask, Item
 
 SCORE_BATCH = 500
 """Scores that are stored at a time."""
@@ -114,7 +115,7 @@ def answer_here(engine: Engine, store: Store, evaluation_id: str) -> AnswerReque
 def evaluate(
     evaluation: Evaluation,
     plan: Plan,
-    tasks: Mapping[str, Task],
+    tasks: Mapping[str, AnyTask],
     store: Store,
     answer: AnswerRequests,
     *,
@@ -180,7 +181,7 @@ def answer_owed(
 def score_answers(
     evaluation: Evaluation,
     plan: Plan,
-    tasks: Mapping[str, Task],
+    tasks: Mapping[str, AnyTask],
     store: Store,
     *,
     scorer_version: str,
@@ -236,7 +237,7 @@ def refuse_unfitting(evaluation_id: str, owed: Sequence[Request], store: Store) 
 
 def does_not_fit(request: Request, repeat: int) -> Response:
     """Return the response to a prompt that leaves no room for an answer: an error, not a cut."""
-    tokens = len(request.token_ids)
+    tokens = request.prompt_tokens
     return error_response(
         request, repeat, f"prompt_does_not_fit: {tokens} tokens leave no room for an answer"
     )
@@ -245,7 +246,7 @@ def does_not_fit(request: Request, repeat: int) -> Response:
 def score_all(
     evaluation_id: str,
     plan: Plan,
-    tasks: Mapping[str, Task],
+    tasks: Mapping[str, AnyTask],
     store: Store,
     scorer_version: str,
     progress: Progress = silent,

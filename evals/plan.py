@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
+from evals.errors import InputError
 from evals.identity import fingerprint
-from evals.task import Item, Message, RequestKind, Task
+from evals.task import AnyTask, Choice, ChoiceTask, Item, Message, RequestKind, TaskSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,16 @@ class Sampling:
     top_k: int = 0
     """0: no limit."""
     seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A text whose probability is asked, after the prompt that the branches of a request share."""
+
+    given: tuple[int, ...] = ()
+    """Tokens between the shared prompt and the text."""
+    asked: tuple[int, ...]
+    """The text's tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +48,19 @@ class Request:
     sampling: Sampling
     repeats: tuple[int, ...] = (0,)
     """Which repeats are wanted: 0 to k - 1 in a plan, fewer where some are stored."""
+    branches: tuple[Branch, ...] = ()
+    """Texts whose probability is asked, where that is the kind."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Return the tokens that are read: the prompt's, and those of its branches."""
+        of_branches = (len(branch.given) + len(branch.asked) for branch in self.branches)
+        return len(self.token_ids) + sum(of_branches)
+
+    @property
+    def output_tokens_at_most(self) -> int:
+        """Return the tokens of an answer that uses its whole budget; 0 where no text is asked."""
+        return 0 if self.branches else self.max_tokens
 
 
 def build_request(
@@ -49,8 +73,9 @@ def build_request(
     max_tokens: int,
     sampling: Sampling,
     repeats: int = 1,
+    branches: tuple[Branch, ...] = (),
 ) -> Request:
-    """Return a request named by its content: item, token ids, stops, budget and sampling."""
+    """Return a request named by its content: item, tokens, stops, budget and sampling."""
     request = Request(
         request_id="",
         task=task,
@@ -61,9 +86,12 @@ def build_request(
         max_tokens=max_tokens,
         sampling=sampling,
         repeats=tuple(range(repeats)),
+        branches=branches,
     )
     content = asdict(request)
     del content["request_id"], content["repeats"]
+    if not branches:
+        del content["branches"]
     return replace(request, request_id=fingerprint(content))
 
 
@@ -79,12 +107,16 @@ class Encoder(Protocol):
         """Return a prompt's token ids, exactly as they will be sent."""
         ...
 
+    def encode_choice(self, choice: Choice) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the token ids of a choice's context and of its continuation."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlan:
     """What is asked of one task."""
 
-    task: Task
+    task: AnyTask
     limit: int | None
     repeats: int
     sampling: Sampling
@@ -113,12 +145,12 @@ class Plan:
     @property
     def prompt_tokens(self) -> int:
         """Return the tokens of all prompts, each counted once per repeat."""
-        return sum(len(r.token_ids) * len(r.repeats) for r in self.requests)
+        return sum(r.prompt_tokens * len(r.repeats) for r in self.requests)
 
     @property
     def output_tokens_at_most(self) -> int:
         """Return the tokens of all answers if each used its whole budget."""
-        return sum(r.max_tokens * len(r.repeats) for r in self.requests)
+        return sum(r.output_tokens_at_most * len(r.repeats) for r in self.requests)
 
 
 def build_plan(tasks: Sequence[TaskPlan], encoder: Encoder, context_tokens: int) -> Plan:
@@ -136,6 +168,11 @@ def build_plan(tasks: Sequence[TaskPlan], encoder: Encoder, context_tokens: int)
         chosen = sorted(planned.task.items(), key=lambda item: item.item_id)[: planned.limit]
         items[spec.name] = tuple(chosen)
         for item in chosen:
+            if isinstance(planned.task, ChoiceTask):
+                asked = planned.task.choices(item, chat=encoder.chat)
+                encoded = [encoder.encode_choice(choice) for choice in asked]
+                requests.append(choice_request(spec, item, encoded, context_tokens))
+                continue
             prompt = planned.task.prompt(item, chat=encoder.chat and not spec.completion)
             token_ids = encoder.encode(prompt)
             requests.append(
@@ -151,6 +188,57 @@ def build_plan(tasks: Sequence[TaskPlan], encoder: Encoder, context_tokens: int)
                 )
             )
     return Plan(items=items, requests=tuple(requests))
+
+
+def choice_request(
+    spec: TaskSpec,
+    item: Item,
+    choices: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    context_tokens: int,
+) -> Request:
+    """Return the request for the log-likelihoods of an item's choices.
+
+    All its branches share one prompt: what their contexts begin with alike. Its budget is that of
+    the longest choice, or 0 where one of them does not fit into the context.
+
+    Args:
+        spec: Of the task.
+        item: What is asked.
+        choices: Token ids of each choice's context and of its continuation.
+        context_tokens: Longest prompt plus answer.
+
+    Raises:
+        InputError: There is no choice, or one without tokens.
+    """
+    if not choices or not all(context and asked for context, asked in choices):
+        raise InputError(
+            "a choice or its context has no tokens",
+            f"task {spec.name}, item {item.item_id}",
+            "leave the item out of the task, or correct its choices",
+        )
+    shared = count_shared([context for context, _ in choices])
+    fits = all(len(context) + len(asked) <= context_tokens for context, asked in choices)
+    return build_request(
+        task=spec.name,
+        item_id=item.item_id,
+        kind=spec.kind,
+        token_ids=choices[0][0][:shared],
+        stops=(),
+        max_tokens=max(len(asked) for _, asked in choices) if fits else 0,
+        sampling=Sampling(),
+        branches=tuple(Branch(given=context[shared:], asked=asked) for context, asked in choices),
+    )
+
+
+def count_shared(sequences: Sequence[Sequence[int]]) -> int:
+    """Return how many elements all sequences begin with.
+
+    >>> count_shared([(1, 4, 7, 9), (1, 4, 8)]), count_shared([(1, 4), (1, 4)])
+    (2, 2)
+    """
+    columns = enumerate(zip(*sequences, strict=False))
+    shortest = min(len(sequence) for sequence in sequences)
+    return next((place for place, column in columns if len(set(column)) > 1), shortest)
 
 
 ResponseKey = tuple[str, int]

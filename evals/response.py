@@ -18,6 +18,16 @@ class FinishReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogLikelihood:
+    """How probable a given text is after its context."""
+
+    log_prob: float
+    """Sum over the text's tokens, nats."""
+    greedy: bool
+    """Whether each of its tokens is the most probable one there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
     """One answer of the engine, or the reason why there is none."""
 
@@ -25,7 +35,7 @@ class Response:
     repeat: int
     """0 to k - 1 for a request with k repeats."""
     text: str | None
-    """The answer without the stop string; None when there is none."""
+    """The answer without the stop string; None when there is none, or no text was asked for."""
     token_ids: tuple[int, ...]
     """The answer's tokens as sampled."""
     finish_reason: FinishReason
@@ -33,10 +43,15 @@ class Response:
     output_tokens: int
     error: str | None = None
     """``code: detail`` of a failure that is not the model's: engine, host, or no room."""
+    log_likelihoods: tuple[LogLikelihood, ...] | None = None
+    """Of the request's branches, in their order; None where a text was asked for."""
 
     def __post_init__(self) -> None:
-        """Hold that a response has a text or an error, never both or neither."""
-        if (self.text is None) == (self.error is None):
-            raise ValueError(f"response {self.request_id}: exactly one of text and error")
+        """Hold that a response has exactly one of text, log-likelihoods and error."""
+        there = [part is not None for part in (self.text, self.log_likelihoods, self.error)]
+        if sum(there) != 1:
+            raise ValueError(
+                f"response {self.request_id}: exactly one of text, log-likelihoods and error"
+            )
         if (self.error is None) == (self.finish_reason is FinishReason.ERROR):
             raise ValueError(f"response {self.request_id}: error and finish_reason disagree")

@@ -5,12 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-from evals.response import FinishReason, Response
-
-if TYPE_CHECKING:
-    from evals.task import Item, Task
 
 
 class Outcome(StrEnum):
@@ -66,34 +60,3 @@ class Score:
             raise ValueError(f"{self.task} {self.item_id}: {self.outcome} and score disagree")
         if self.value is not None and not (math.isfinite(self.value) and 0 <= self.value <= 1):
             raise ValueError(f"{self.task} {self.item_id}: score {self.value} is not in [0, 1]")
-
-
-def score_response(task: Task, item: Item, response: Response) -> Score:
-    """Return the score of one response: the outcome first, the task's own rule beside it.
-
-    A response that is an error, and one whose scorer failed, is errored and has no score. A cut
-    off or unparsed answer keeps the score that the task's rule gives its text.
-    """
-    spec = task.spec
-    judgement = Judgement(value=None, error=response.error)
-    if response.text is not None:
-        judgement = task.judge(item, response.text)
-    value, detail = judgement.value, judgement.error
-    if value is not None and not (math.isfinite(value) and 0 <= value <= 1):
-        value, detail = None, f"score_out_of_range: {spec.metric_key} gave {judgement.value}"
-    if value is None:
-        outcome, detail = Outcome.ERRORED, detail or f"no_score: {spec.metric_key} gave none"
-    elif response.finish_reason is FinishReason.LENGTH:
-        outcome = Outcome.TRUNCATED
-    else:
-        outcome = Outcome.SCORED if judgement.parsed else Outcome.UNPARSED
-    return Score(
-        task=spec.name,
-        item_id=item.item_id,
-        repeat=response.repeat,
-        metric=spec.metric_key,
-        outcome=outcome,
-        value=value,
-        answer=judgement.answer,
-        detail=detail,
-    )

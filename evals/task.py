@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from evals.response import LogLikelihood
 from evals.scoring import Judgement
 
 
@@ -27,6 +28,8 @@ class RequestKind(StrEnum):
 
     GENERATE = "generate"
     """Text until a stop string, an end token or the budget."""
+    LOG_LIKELIHOOD = "loglikelihood"
+    """How probable each of several given texts is after its context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,18 @@ class TaskSpec:
         return f"{self.metric},{self.filter}"
 
 
+Prompt = tuple[Message, ...] | str
+"""A conversation, or plain text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A text whose probability after a context is asked."""
+
+    context: Prompt
+    continuation: str
+
+
 class Task(Protocol):
     """A task as the job sees it; lm-eval's and Pawl's own behave alike."""
 
@@ -95,10 +110,35 @@ class Task(Protocol):
         """Return all items; ids are unique, the order carries no meaning."""
         ...
 
-    def prompt(self, item: Item, *, chat: bool) -> tuple[Message, ...] | str:
+    def prompt(self, item: Item, *, chat: bool) -> Prompt:
         """Return the conversation (``chat``) or the plain text that asks ``item``."""
         ...
 
     def judge(self, item: Item, text: str) -> Judgement:
         """Return what the task's own rule says of ``text`` as the answer to ``item``."""
         ...
+
+
+@runtime_checkable
+class ChoiceTask(Protocol):
+    """A task that asks how probable given texts are; its kind is ``LOG_LIKELIHOOD``."""
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Return what identifies the task."""
+        ...
+
+    def items(self) -> Sequence[Item]:
+        """Return all items; ids are unique, the order carries no meaning."""
+        ...
+
+    def choices(self, item: Item, *, chat: bool) -> tuple[Choice, ...]:
+        """Return the texts of an item, each with its context."""
+        ...
+
+    def judge_choices(self, item: Item, found: Sequence[LogLikelihood]) -> Judgement:
+        """Return what the task's own rule says of the choices' log-likelihoods, in order."""
+        ...
+
+
+AnyTask = Task | ChoiceTask

@@ -27,7 +27,7 @@ from evals.job import AnswerRequests, Progress, answer_owed, score_answers, sile
 from evals.plan import Plan, Request, TaskPlan, build_plan
 from evals.scoring import Score
 from evals.suite import Suite, TaskEntry
-from evals.task import Task
+from evals.task import AnyTask
 from evals.tasks.registry import GENERATED, build_task
 from pipelines.services.parts import ray_token, running_head
 from pipelines.work import AnswerIntoSpool, BuildEngine
@@ -43,7 +43,7 @@ class Prepared:
 
     evaluation: Evaluation
     plan: Plan
-    tasks: Mapping[str, Task]
+    tasks: Mapping[str, AnyTask]
     folder: CheckpointFolder
 
 
@@ -77,10 +77,10 @@ def find_checkpoint(target: str, project: Project) -> tuple[Path, tuple[str, int
     return Path(stored.ref.path), (stored.ref.run, stored.ref.step)
 
 
-def load_suite_tasks(suite: Suite, project: Project) -> dict[str, Task]:
+def load_suite_tasks(suite: Suite, project: Project) -> dict[str, AnyTask]:
     """Return the suite's tasks by name, in its order: Pawl's own and lm-eval's."""
     foreign = [entry for entry in suite.tasks if entry.task not in GENERATED]
-    loaded: dict[str, Task] = {
+    loaded: dict[str, AnyTask] = {
         entry.task: task
         for entry, task in zip(
             foreign, load_tasks(foreign, Mirror(project.mirror), project.tasks_folder), strict=True

@@ -111,7 +111,7 @@ def _load_responses(
 ) -> dict[tuple[str, int], Response]:
     rows = lake.rows(
         "SELECT request_id, repeat, text, token_ids, finish_reason, prompt_tokens, "
-        f"output_tokens, error FROM {source(RESPONSES, snapshot)} "
+        f"output_tokens, error, log_likelihoods FROM {source(RESPONSES, snapshot)} "
         "WHERE evaluation_id = ? AND list_contains(?::VARCHAR[], request_id)",
         [evaluation_id, request_ids],
     )

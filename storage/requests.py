@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
-from evals.plan import Request, Sampling
+from evals.plan import Branch, Request, Sampling
 from evals.task import RequestKind
 from storage.connection import Lake, Transaction, source
 from storage.tables import REQUESTS
@@ -28,6 +28,7 @@ def insert_requests(tx: Transaction, evaluation_id: str, requests: Sequence[Requ
         "max_tokens": [request.max_tokens for request in requests],
         "sampling": [encode_json(asdict(request.sampling)) for request in requests],
         "repeats": [request.repeats for request in requests],
+        "branches": [encode_branches(request.branches) for request in requests],
     }
     return tx.insert_missing(REQUESTS, pa.table(columns, schema=REQUESTS.schema))
 
@@ -37,8 +38,9 @@ def load_requests(
 ) -> tuple[Request, ...]:
     """Return an evaluation's plan, in plan order."""
     found = lake.table(
-        "SELECT request_id, task, item_id, kind, token_ids, stops, max_tokens, sampling, repeats "
-        f"FROM {source(REQUESTS, snapshot)} WHERE evaluation_id = ? ORDER BY position, request_id",
+        "SELECT request_id, task, item_id, kind, token_ids, stops, max_tokens, sampling, repeats, "
+        f"branches FROM {source(REQUESTS, snapshot)} WHERE evaluation_id = ? "
+        "ORDER BY position, request_id",
         [evaluation_id],
     )
     samplings = {
@@ -55,6 +57,7 @@ def load_requests(
             max_tokens=max_tokens,
             sampling=samplings[sampling],
             repeats=tuple(repeats),
+            branches=decode_branches(branches),
         )
         for (
             request_id,
@@ -66,5 +69,17 @@ def load_requests(
             max_tokens,
             sampling,
             repeats,
+            branches,
         ) in zip(*(column.to_pylist() for column in found.columns), strict=True)
     )
+
+
+def encode_branches(branches: Sequence[Branch]) -> str | None:
+    """Return branches as JSON; None where there are none."""
+    return encode_json([[one.given, one.asked] for one in branches]) if branches else None
+
+
+def decode_branches(text: str | None) -> tuple[Branch, ...]:
+    """Return the branches that ``encode_branches`` wrote."""
+    found = decode_json(text) if text is not None else []
+    return tuple(Branch(given=tuple(given), asked=tuple(asked)) for given, asked in found)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
 from evals.plan import ResponseKey
-from evals.response import FinishReason, Response
+from evals.response import FinishReason, LogLikelihood, Response
 from storage.connection import Lake, Row, source, transaction
 from storage.tables import RESPONSES
-from storage.text import decode_text, encode_text
+from storage.text import decode_json, decode_text, encode_json, encode_text
 
 
 def put_responses(lake: Lake, evaluation_id: str, responses: Iterable[Response]) -> int:
@@ -33,7 +33,7 @@ def load_responses(
     """Return an evaluation's responses by request id and repeat."""
     found = lake.table(
         "SELECT request_id, repeat, text, token_ids, finish_reason, prompt_tokens, output_tokens, "
-        f"error FROM {source(RESPONSES, snapshot)} WHERE evaluation_id = ? "
+        f"error, log_likelihoods FROM {source(RESPONSES, snapshot)} WHERE evaluation_id = ? "
         "ORDER BY request_id, repeat",
         [evaluation_id],
     )
@@ -42,8 +42,9 @@ def load_responses(
 
 
 def response_of(row: Row) -> Response:
-    """Return a row of request id, repeat, text, tokens, finish reason, both counts and error."""
-    request_id, repeat, text, token_ids, finish_reason, prompt_tokens, output_tokens, error = row
+    """Return a row of ``load_responses``' columns as a response."""
+    request_id, repeat, text, token_ids, finish_reason, prompt_tokens, output_tokens = row[:7]
+    error, log_likelihoods = row[7:]
     return Response(
         request_id=request_id,
         repeat=repeat,
@@ -53,6 +54,21 @@ def response_of(row: Row) -> Response:
         prompt_tokens=prompt_tokens,
         output_tokens=output_tokens,
         error=decode_text(error),
+        log_likelihoods=decode_log_likelihoods(log_likelihoods),
+    )
+
+
+def encode_log_likelihoods(found: Sequence[LogLikelihood] | None) -> str | None:
+    """Return log-likelihoods as JSON; None where a text was asked for."""
+    return None if found is None else encode_json([[one.log_prob, one.greedy] for one in found])
+
+
+def decode_log_likelihoods(text: str | None) -> tuple[LogLikelihood, ...] | None:
+    """Return the log-likelihoods that ``encode_log_likelihoods`` wrote."""
+    if text is None:
+        return None
+    return tuple(
+        LogLikelihood(log_prob=value, greedy=greedy) for value, greedy in decode_json(text)
     )
 
 
@@ -77,5 +93,6 @@ def _rows(evaluation_id: str, responses: tuple[Response, ...]) -> pa.Table:
         "prompt_tokens": [response.prompt_tokens for response in responses],
         "output_tokens": [response.output_tokens for response in responses],
         "error": [encode_text(response.error) for response in responses],
+        "log_likelihoods": [encode_log_likelihoods(r.log_likelihoods) for r in responses],
     }
     return pa.table(columns, schema=RESPONSES.schema)

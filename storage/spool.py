@@ -24,7 +24,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +33,7 @@ from typing import BinaryIO, Self
 from evals.errors import LakeError
 from evals.identity import canonical_json
 from evals.plan import ResponseKey
-from evals.response import FinishReason, Response
+from evals.response import FinishReason, LogLikelihood, Response
 from storage.connection import Lake, sync_path
 from storage.locks import file_lock, try_lock
 from storage.responses import put_responses
@@ -344,6 +344,8 @@ def _write_whole(descriptor: int, data: bytes) -> None:
 def _record(evaluation_id: str, response: Response) -> bytes:
     content = {name: getattr(response, name) for name in _FIELDS}
     content["evaluation_id"] = evaluation_id
+    found = response.log_likelihoods
+    content["log_likelihoods"] = None if found is None else [asdict(one) for one in found]
     payload = canonical_json(content).encode("utf-8", "surrogatepass")
     length = struct.pack("<I", len(payload))
     return length + struct.pack("<II", zlib.crc32(length), zlib.crc32(payload)) + payload
@@ -397,6 +399,9 @@ def _response(payload: bytes, checksum: int, evaluation_id: str) -> Response | N
         return None
     content["token_ids"] = tuple(content["token_ids"])
     content["finish_reason"] = FinishReason(content["finish_reason"])
+    found = content.get("log_likelihoods")
+    if found is not None:
+        content["log_likelihoods"] = tuple(LogLikelihood(**one) for one in found)
     return Response(**content)
 
 

@@ -118,6 +118,7 @@ REQUESTS = Table(
             _column("max_tokens", _INT, "budget of the answer"),
             _column("sampling", _TEXT, "JSON: how tokens are drawn"),
             _column("repeats", _INTS, "repeats asked for"),
+            _column("branches", _TEXT, "JSON: texts whose probability is asked; null: none"),
         ]
     ),
 )
@@ -137,6 +138,7 @@ RESPONSES = Table(
             _column("prompt_tokens", _INT, "tokens of the prompt"),
             _column("output_tokens", _INT, "tokens of the answer"),
             _column("error", _TEXT, "code and detail of what failed; null: nothing"),
+            _column("log_likelihoods", _TEXT, "JSON: of each branch; null: a text was asked for"),
         ]
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app.frames import doc_fields
@@ -9,6 +11,7 @@ from app.loading import ItemOnBothSides
 from app.looks import percent
 from app.plain import literal, plain
 from evals.evaluation import Evaluation
+from evals.response import LogLikelihood
 from storage.answers import Answer, AskedItem
 from storage.pairing import Sides
 
@@ -66,6 +69,8 @@ def _show_answer(answer: Answer, count: int, evaluation_id: str) -> None:
     st.caption(" · ".join(facts))
     if response is None:
         st.text("There is no response in the lake.")
+    elif response.log_likelihoods is not None:
+        _show_text("log-likelihoods of the choices", log_likelihood_lines(response.log_likelihoods))
     elif response.text is None:
         _show_text("error", response.error or "")
     else:
@@ -74,6 +79,18 @@ def _show_answer(answer: Answer, count: int, evaluation_id: str) -> None:
         _show_text("extracted answer", score.answer)
     if score is not None and score.detail is not None and score.detail != _error(answer):
         _show_text("scorer's note", score.detail)
+
+
+def log_likelihood_lines(found: Sequence[LogLikelihood]) -> str:
+    """Return the choices' log-likelihoods in nats, one a line, numbered from 0.
+
+    >>> log_likelihood_lines([LogLikelihood(log_prob=-1.25, greedy=True)])
+    '0: -1.2500, each token the most probable one'
+    """
+    return "\n".join(
+        f"{number}: {one.log_prob:.4f}{', each token the most probable one' if one.greedy else ''}"
+        for number, one in enumerate(found)
+    )
 
 
 def _error(answer: Answer) -> str | None:

@@ -21,9 +21,10 @@ from typing import Any
 
 from evals.errors import InputError, PawlError
 from evals.identity import fingerprint, item_id, ordinals
+from evals.response import LogLikelihood
 from evals.scoring import Judgement
 from evals.suite import TaskEntry
-from evals.task import Capability, Item, Message, TaskSpec
+from evals.task import Capability, Choice, Item, Message, Prompt, RequestKind, TaskSpec
 
 FEWSHOT_SEED = 1234
 """lm-eval's own; set anew for each item, so that no prompt depends on which were built before."""
@@ -123,7 +124,7 @@ def redirected(mirror: Mirror) -> Iterator[None]:
 
 
 class LmEvalTask:
-    """One task of lm-eval's behind the ``Task`` protocol.
+    """What lm-eval's tasks of all kinds have alike.
 
     Args:
         task: What ``TaskManager.load`` gave.
@@ -131,16 +132,12 @@ class LmEvalTask:
         mirror: Where its data comes from.
     """
 
+    kind: RequestKind
+
     def __init__(self, task: Any, entry: TaskEntry, mirror: Mirror) -> None:
         self._task = task
         self._entry = entry
         self._mirror = mirror
-        if task.OUTPUT_TYPE != "generate_until":
-            raise InputError(
-                f"asks for {task.OUTPUT_TYPE}, and only generate_until is answered here",
-                f"task {entry.task}",
-                "choose a generative variant, as in mmlu_generative or gsm8k",
-            )
         if entry.options:
             raise InputError(
                 "takes no options", f"task {entry.task}", "options are for generated tasks"
@@ -165,10 +162,14 @@ class LmEvalTask:
             num_fewshot=int(config.num_fewshot or 0),
             max_tokens=budget_of(generation),
             stops=tuple([until] if isinstance(until, str) else until),
-            binary=metric in {"exact_match", "acc"} or metric.startswith("pass@1"),
+            kind=self.kind,
+            binary=self._is_binary(metric),
             completion=bool(config.unsafe_code) and not config.gen_prefix,
             prompt_fingerprint=fingerprint_prompt(self._task),
         )
+
+    def _is_binary(self, metric: str) -> bool:
+        return metric in {"exact_match", "acc"} or metric.startswith("pass@1")
 
     def _primary(self) -> tuple[str, str]:
         """Return the primary metric and filter: the suite's, or the task's first."""
@@ -178,7 +179,7 @@ class LmEvalTask:
             raise InputError("lists no metric", f"task {self._entry.task}", "use another task")
         if self._entry.metric is None:
             chosen = PREFERRED_FILTER if PREFERRED_FILTER in filters else filters[0]
-            return metrics[0], chosen
+            return self._first(metrics), chosen
         metric, chosen = (part.strip() for part in self._entry.metric.split(","))
         if metric not in metrics or chosen not in filters:
             raise InputError(
@@ -187,6 +188,10 @@ class LmEvalTask:
                 f"metrics are {', '.join(metrics)}; filters are {', '.join(filters)}",
             )
         return metric, chosen
+
+    def _first(self, metrics: Sequence[str]) -> str:
+        """Return the metric that is the primary one where the suite names none."""
+        return metrics[0]
 
     def _direction(self, metric: str) -> bool:
         directions = self._task.higher_is_better()
@@ -222,18 +227,22 @@ class LmEvalTask:
             for key, doc in self._documents.items()
         )
 
-    def prompt(self, item: Item, *, chat: bool) -> tuple[Message, ...] | str:
-        """Return lm-eval's own context for the item, few-shot examples included."""
-        turns: list[Message] = []
+    def _context(self, doc: Any, *, chat: bool) -> tuple[Any, list[tuple[Message, ...]]]:
+        """Return lm-eval's own context of a document, few-shot examples included.
+
+        It is a text, or several where the choices are in the contexts; with ``chat`` each text is
+        the number of a conversation, and these come with it.
+        """
+        conversations: list[tuple[Message, ...]] = []
 
         def keep(history: list[dict[str, str]], **_: Any) -> str:
-            turns.extend(Message(role=turn["role"], content=turn["content"]) for turn in history)
-            return ""
+            turns = (Message(role=turn["role"], content=turn["content"]) for turn in history)
+            conversations.append(tuple(turns))
+            return str(len(conversations) - 1)
 
-        doc = self._documents[item.item_id]
         with self._guarded("building a prompt"):
             self._task.set_fewshot_seed(FEWSHOT_SEED)
-            text = self._task.fewshot_context(
+            context = self._task.fewshot_context(
                 doc,
                 num_fewshot=int(self._task.config.num_fewshot or 0),
                 apply_chat_template=chat,
@@ -241,9 +250,33 @@ class LmEvalTask:
                 chat_template=keep if chat else None,
                 gen_prefix=self._task.doc_to_prefix(doc),
             )
-        if chat:
-            return tuple(turns)
-        return str(text)
+        return context, conversations
+
+    @contextmanager
+    def _guarded(self, doing: str) -> Iterator[None]:
+        """Name the task where its own code raises."""
+        try:
+            with redirected(self._mirror):
+                yield
+        except PawlError:
+            raise
+        except Exception as bad:
+            raise InputError(
+                f"{doing} failed: {type(bad).__name__}: {bad}",
+                f"task {self._entry.task}",
+                "check that its data set is on the mirror or can be reached",
+            ) from bad
+
+
+class LmEvalGeneration(LmEvalTask):
+    """A task of lm-eval's that asks for text."""
+
+    kind = RequestKind.GENERATE
+
+    def prompt(self, item: Item, *, chat: bool) -> Prompt:
+        """Return lm-eval's own context for the item, few-shot examples included."""
+        context, conversations = self._context(self._documents[item.item_id], chat=chat)
+        return conversations[-1] if chat else str(context)
 
     def judge(self, item: Item, text: str) -> Judgement:
         """Return what lm-eval's primary filter and metric say of ``text``."""
@@ -274,25 +307,81 @@ class LmEvalTask:
         answer = filtered if isinstance(filtered, str) and parsed else None
         return Judgement(value=value, parsed=parsed, answer=answer)
 
-    @contextmanager
-    def _guarded(self, doing: str) -> Iterator[None]:
-        """Name the task where its own code raises."""
+
+class LmEvalChoices(LmEvalTask):
+    """A task of lm-eval's that asks how probable given texts are."""
+
+    kind = RequestKind.LOG_LIKELIHOOD
+
+    def _is_binary(self, metric: str) -> bool:
+        """Return whether it is lm-eval's own accuracy: a task's own rule may give parts of one."""
+        own_rule = callable(self._task.config.process_results)
+        return metric in {"acc", "acc_norm", "acc_mutual_info", "exact_match"} and not own_rule
+
+    def _first(self, metrics: Sequence[str]) -> str:
+        """Return the first metric that is a score: a perplexity is none."""
+        return next((metric for metric in metrics if "perplexity" not in metric), metrics[0])
+
+    def choices(self, item: Item, *, chat: bool) -> tuple[Choice, ...]:
+        """Return lm-eval's own pairs of context and continuation."""
+        doc = self._documents[item.item_id]
+        context, conversations = self._context(doc, chat=chat)
+        with self._guarded("building the choices"):
+            asked = self._task.construct_requests(
+                doc=doc, ctx=context, metadata=(self._entry.task, 0, 1), apply_chat_template=chat
+            )
+        pairs = [one.args for one in (asked if isinstance(asked, list) else [asked])]
+        return tuple(
+            Choice(
+                context=conversations[int(text)] if chat and text else text, continuation=str(said)
+            )
+            for text, said, *_ in pairs
+        )
+
+    def judge_choices(self, item: Item, found: Sequence[LogLikelihood]) -> Judgement:
+        """Return what lm-eval's primary metric says of the choices' log-likelihoods."""
+        doc = self._documents[item.item_id]
         try:
             with redirected(self._mirror):
-                yield
+                results = self._task.process_results(
+                    doc, [(one.log_prob, one.greedy) for one in found]
+                )
         except PawlError:
             raise
-        except Exception as bad:
-            raise InputError(
-                f"{doing} failed: {type(bad).__name__}: {bad}",
-                f"task {self._entry.task}",
-                "check that its data set is on the mirror or can be reached",
-            ) from bad
+        except Exception as bad:  # noqa: BLE001  a task's scorer may raise anything
+            return Judgement(value=None, error=f"{type(bad).__name__}: {bad}")
+        likeliest = max(range(len(found)), key=lambda place: found[place].log_prob)
+        answer = str(likeliest) if len(found) > 1 else None
+        return Judgement(value=value_of(results, self.spec.metric), answer=answer)
+
+
+KINDS: dict[str, type[LmEvalGeneration | LmEvalChoices]] = {
+    "generate_until": LmEvalGeneration,
+    "multiple_choice": LmEvalChoices,
+    "loglikelihood": LmEvalChoices,
+}
+"""By lm-eval's ``OUTPUT_TYPE``."""
+
+
+def new_task(task: Any, entry: TaskEntry, mirror: Mirror) -> LmEvalGeneration | LmEvalChoices:
+    """Return one of lm-eval's tasks behind Pawl's protocol.
+
+    Raises:
+        InputError: It asks for what is not answered here.
+    """
+    kind = KINDS.get(task.OUTPUT_TYPE)
+    if kind is None:
+        raise InputError(
+            f"asks for {task.OUTPUT_TYPE}, which is not answered here",
+            f"task {entry.task}",
+            f"choose a task that asks for {', '.join(KINDS)}",
+        )
+    return kind(task, entry, mirror)
 
 
 def load_tasks(
     entries: Sequence[TaskEntry], mirror: Mirror, include: Path | None = None
-) -> list[LmEvalTask]:
+) -> list[LmEvalGeneration | LmEvalChoices]:
     """Return lm-eval's tasks in the order of ``entries``.
 
     Args:
@@ -309,7 +398,7 @@ def load_tasks(
     manager = task_manager(include)
     for entry in entries:
         refuse_unknown(entry.task, manager)
-    return [LmEvalTask(load_one(entry, manager, mirror), entry, mirror) for entry in entries]
+    return [new_task(load_one(entry, manager, mirror), entry, mirror) for entry in entries]
 
 
 @cache

@@ -11,7 +11,7 @@ from evals.errors import CheckpointError
 from evals.identity import fingerprint, sha256_text
 
 if TYPE_CHECKING:
-    from evals.task import Message
+    from evals.task import Choice, Message
 
 TOKENIZER_PARTS = (
     "tokenizer.json",
@@ -55,25 +55,48 @@ class PromptEncoder:
         A conversation that ends with an assistant's turn is continued, any other is answered.
         """
         if isinstance(prompt, str):
-            ids = list(self._tokenizer(prompt).input_ids)
-            if self._adds_eos and ids:
-                ids.pop()
-        else:
-            ids = self._render(prompt)
-        if self._bos is not None and ids[:2] == [self._bos, self._bos]:
-            ids = ids[1:]
-        return tuple(ids)
+            return self._ids(prompt, special=True)
+        return self._with_one_bos(self._render(prompt, tokenize=True))
 
-    def _render(self, messages: Sequence[Message]) -> list[int]:
+    def encode_choice(self, choice: Choice) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the ids of a context and of its continuation as they are in one text.
+
+        Spaces that end the context belong to the continuation, and where both together are cut
+        into other tokens than the context alone, what is beyond the context's length is the
+        continuation: as in lm-eval. An empty context is the token that begins or ends a text.
+        """
+        context, continuation = choice.context, choice.continuation
+        if context == "":
+            asked = self._ids(continuation, special=False)
+            first = self._bos if self._bos is not None else self._tokenizer.eos_token_id
+            return (first,), asked[1:] if asked[:1] == (first,) else asked
+        special = isinstance(context, str)
+        text = context if isinstance(context, str) else str(self._render(context, tokenize=False))
+        ids = self._ids(text.rstrip(), special=special)
+        return ids, self._ids(text + continuation, special=special)[len(ids) :]
+
+    def _ids(self, text: str, *, special: bool) -> tuple[int, ...]:
+        """Return a text's ids, no end token; ``special``: the tokenizer adds its own before it."""
+        ids = list(self._tokenizer(text, add_special_tokens=special).input_ids)
+        if special and self._adds_eos and ids:
+            ids.pop()
+        return self._with_one_bos(ids)
+
+    def _with_one_bos(self, ids: Sequence[int]) -> tuple[int, ...]:
+        twice = self._bos is not None and list(ids[:2]) == [self._bos, self._bos]
+        return tuple(ids[1:] if twice else ids)
+
+    def _render(self, messages: Sequence[Message], *, tokenize: bool) -> Any:
+        """Return what the chat template makes of a conversation: its ids or its text."""
         from jinja2 import TemplateError
 
         turns = [{"role": m.role, "content": m.content} for m in messages]
         continued = bool(turns) and turns[-1]["role"] == "assistant"
         try:
-            ids: Any = self._tokenizer.apply_chat_template(
+            return self._tokenizer.apply_chat_template(
                 turns,
                 chat_template=self._template,
-                tokenize=True,
+                tokenize=tokenize,
                 return_dict=False,
                 add_generation_prompt=not continued,
                 continue_final_message=continued,
@@ -84,7 +107,6 @@ class PromptEncoder:
                 "chat template",
                 "set chat_template: false in the suite, or mend the template",
             ) from bad
-        return list(ids)
 
     def _ends_with_eos(self) -> bool:
         eos = self._tokenizer.eos_token_id

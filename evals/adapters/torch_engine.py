@@ -21,6 +21,7 @@ from typing import Any
 
 from evals.adapters.growing_answer import GrowingAnswer
 from evals.adapters.tokenizer import load_tokenizer
+from evals.adapters.torch_choices import choice_responses
 from evals.checkpoint import CheckpointFolder
 from evals.engine import (
     EngineFingerprint,
@@ -146,6 +147,9 @@ class TorchEngine:
         answers: list[GrowingAnswer] = []
         for request in requests:
             refusal = self._refusal(request)
+            if refusal is None and request.branches:
+                yield from choice_responses(self._model, request)
+                continue
             if refusal is None:
                 answers += self.begin(request)
                 continue
@@ -157,11 +161,12 @@ class TorchEngine:
     def _refusal(self, request: Request) -> str | None:
         """Return why a request can't be answered, or None."""
         room = self._context_tokens - len(request.token_ids)
-        if not request.token_ids:
+        if not request.token_ids and not request.branches:
             return "the prompt is empty"
         if room < 1 or request.max_tokens < 1:
             return f"no room for an answer ({room} tokens left, budget {request.max_tokens})"
-        strange = [i for i in request.token_ids if not 0 <= i < self._vocabulary]
+        ids = (request.token_ids, *((*one.given, *one.asked) for one in request.branches))
+        strange = [i for part in ids for i in part if not 0 <= i < self._vocabulary]
         if strange:
             return f"token {strange[0]} where the model knows {self._vocabulary}"
         return None

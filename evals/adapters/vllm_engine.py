@@ -10,8 +10,8 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
+from evals.adapters.vllm_answers import ChoicesAnswer, TextAnswer, VllmAnswer
 from evals.checkpoint import CheckpointFolder
 from evals.engine import (
     EngineFingerprint,
@@ -24,11 +24,12 @@ from evals.engine import (
     stop_ids,
 )
 from evals.errors import EngineError
-from evals.identity import fingerprint
 from evals.plan import Request
-from evals.response import FinishReason, Response
+from evals.response import Response
 
 SMALL_MACHINE_CPUS = 4
+
+FORCED_TOKENS = "evals.adapters.forced_tokens:ForcedTokens"
 
 
 def installed_vllm() -> tuple[str, str]:
@@ -161,6 +162,7 @@ class VllmEngine:
                 enable_prefix_caching=True,
                 disable_log_stats=True,
                 seed=0,
+                logits_processors=[FORCED_TOKENS],
             )
             self._engine = LLMEngine.from_engine_args(arguments)
         except FileNotFoundError:
@@ -174,43 +176,54 @@ class VllmEngine:
         self._stop_ids = stop_ids(folder)
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Yield each answer as soon as it is finished; a refused request is an error row."""
-        waiting: dict[str, tuple[Request, int]] = {}
+        """Yield each answer as soon as it is whole; a refused request is an error row."""
+        waiting: dict[str, tuple[VllmAnswer, int]] = {}
         for request in requests:
             for repeat in request.repeats:
-                key = f"{request.request_id}-{repeat}"
-                refusal = self._submit(key, request, repeat)
-                if refusal is None:
-                    waiting[key] = (request, repeat)
-                else:
+                answer = self._answer_to(request, repeat)
+                refusal = self._submit(answer, waiting)
+                if refusal is not None:
                     yield refusal
         while waiting:
             for output in self._engine.step():
-                if output.finished:
-                    request, repeat = waiting.pop(output.request_id)
-                    yield response_of(request, repeat, output)
+                if output.finished and output.request_id in waiting:
+                    answer, number = waiting.pop(output.request_id)
+                    response = answer.take(number, output)
+                    if response is None:
+                        continue
+                    if response.error is not None:
+                        self._drop(answer, waiting)
+                    yield response
 
-    def _submit(self, key: str, request: Request, repeat: int) -> Response | None:
-        """Hand one repeat to vLLM; return the error row where it is refused."""
-        from vllm import SamplingParams
-        from vllm.sampling_params import RequestOutputKind
+    def _answer_to(self, request: Request, repeat: int) -> VllmAnswer:
+        if request.branches:
+            return ChoicesAnswer(request, repeat)
+        return TextAnswer(request, repeat, self._stop_ids)
 
-        drawn = request.sampling
-        parameters = SamplingParams(
-            temperature=drawn.temperature,
-            top_p=drawn.top_p,
-            top_k=drawn.top_k,
-            seed=int(fingerprint([request.request_id, repeat, drawn.seed])[:8], 16),
-            max_tokens=request.max_tokens,
-            stop=list(request.stops),
-            stop_token_ids=self._stop_ids,
-            output_kind=RequestOutputKind.FINAL_ONLY,
-        )
-        try:
-            self._engine.add_request(key, {"prompt_token_ids": list(request.token_ids)}, parameters)
-        except ValueError as bad:
-            return error_response(request, repeat, f"refused_by_engine: {first_line(bad)}")
+    def _submit(
+        self, answer: VllmAnswer, waiting: dict[str, tuple[VllmAnswer, int]]
+    ) -> Response | None:
+        """Hand an answer's calls to vLLM; return the error row where one is refused."""
+        for number, call in enumerate(answer.calls()):
+            key = f"{answer.request.request_id}-{answer.repeat}-{number}"
+            try:
+                self._engine.add_request(
+                    key, {"prompt_token_ids": list(call.prompt)}, call.parameters
+                )
+            except ValueError as bad:
+                self._drop(answer, waiting)
+                refusal = f"refused_by_engine: {first_line(bad)}"
+                return error_response(answer.request, answer.repeat, refusal)
+            waiting[key] = (answer, number)
         return None
+
+    def _drop(self, answer: VllmAnswer, waiting: dict[str, tuple[VllmAnswer, int]]) -> None:
+        """Let vLLM forget the calls of an answer that has ended already."""
+        left = [key for key, (owner, _) in waiting.items() if owner is answer]
+        if left:
+            self._engine.abort_request(left)
+        for key in left:
+            del waiting[key]
 
     def close(self) -> None:
         """Drop the engine."""
@@ -220,19 +233,3 @@ class VllmEngine:
 def memory_fraction(settings: EngineSettings, device: str) -> float:
     """Return vLLM's share of memory; on a CPU it only has to cover the KV space asked for."""
     return settings.memory_fraction if device != "cpu" else 0.3
-
-
-def response_of(request: Request, repeat: int, output: Any) -> Response:
-    """Return vLLM's finished output as a response."""
-    done = output.outputs[0]
-    if done.finish_reason not in {"stop", "length"}:
-        return error_response(request, repeat, f"engine: ended with {done.finish_reason}")
-    return Response(
-        request_id=request.request_id,
-        repeat=repeat,
-        text=done.text,
-        token_ids=tuple(done.token_ids),
-        finish_reason=FinishReason(done.finish_reason),
-        prompt_tokens=len(request.token_ids),
-        output_tokens=len(done.token_ids),
-    )

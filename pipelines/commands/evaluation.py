@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -95,8 +96,10 @@ def tell_plan(prepared: Prepared, json: bool) -> None:
                 "task": spec.name,
                 "items": len(asked),
                 "requests": sum(len(r.repeats) for r in asked),
-                "prompt_tokens": sum(len(r.token_ids) * len(r.repeats) for r in asked),
-                "output_tokens_at_most": sum(r.max_tokens * len(r.repeats) for r in asked),
+                "prompt_tokens": sum(r.prompt_tokens * len(r.repeats) for r in asked),
+                "output_tokens_at_most": sum(
+                    r.output_tokens_at_most * len(r.repeats) for r in asked
+                ),
                 "do_not_fit": sum(1 for r in asked if r.max_tokens == 0),
             }
         )
@@ -243,6 +246,7 @@ def tell_item(evaluation: Evaluation, prefix: str, store: LakeStore, json: bool)
         "token_ids": list(request.token_ids),
         "stops": list(request.stops),
         "max_tokens": request.max_tokens,
+        "branches": [{"given": list(b.given), "asked": list(b.asked)} for b in request.branches],
         "responses": [
             {
                 "repeat": r.repeat,
@@ -250,6 +254,7 @@ def tell_item(evaluation: Evaluation, prefix: str, store: LakeStore, json: bool)
                 "token_ids": list(r.token_ids),
                 "finish_reason": r.finish_reason.value,
                 "error": r.error,
+                "log_likelihoods": [asdict(one) for one in r.log_likelihoods or ()],
                 "outcome": scores[r.repeat].outcome.value if r.repeat in scores else "missing",
                 "value": scores[r.repeat].value if r.repeat in scores else None,
                 "answer": scores[r.repeat].answer if r.repeat in scores else None,
@@ -261,7 +266,17 @@ def tell_item(evaluation: Evaluation, prefix: str, store: LakeStore, json: bool)
     if json:
         print_json(document)
         return
-    for key in ("task", "item", "doc", "target", "request", "token_ids", "stops", "max_tokens"):
+    for key in (
+        "task",
+        "item",
+        "doc",
+        "target",
+        "request",
+        "token_ids",
+        "stops",
+        "max_tokens",
+        "branches",
+    ):
         print_text(f"{key}: {document[key]}")
     for response in document["responses"]:
         print_text("")

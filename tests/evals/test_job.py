@@ -20,9 +20,10 @@ from evals.errors import CheckpointVanished, WorkerLost
 from evals.evaluation import EvaluationState
 from evals.identity import canonical_json
 from evals.job import answer_here, evaluate
+from evals.judging import score_response
 from evals.plan import Request, owed_requests
 from evals.response import FinishReason, Response
-from evals.scoring import Outcome, Score, score_response
+from evals.scoring import Outcome, Score
 from storage.project import find_project
 from storage.store import LakeStore
 

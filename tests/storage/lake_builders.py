@@ -6,7 +6,7 @@ import hashlib
 
 from evals.engine import EngineFingerprint
 from evals.evaluation import CheckpointRef, Evaluation
-from evals.plan import Request, Sampling, build_request
+from evals.plan import Branch, Request, Sampling, build_request
 from evals.response import FinishReason, Response
 from evals.scoring import Outcome, Score
 from evals.task import Capability, Item, RequestKind, TaskSpec
@@ -63,16 +63,23 @@ def make_item(number: int, task: str = "arc") -> Item:
     )
 
 
+def asks_choices(number: int) -> bool:
+    """One in four asks for log-likelihoods."""
+    return number % 4 == 3
+
+
 def make_request(number: int, task: str = "arc", repeats: int = 1) -> Request:
+    choices = asks_choices(number)
     return build_request(
         task=task,
         item_id=digest((task, number)),
-        kind=RequestKind.GENERATE,
+        kind=RequestKind.LOG_LIKELIHOOD if choices else RequestKind.GENERATE,
         token_ids=(1, 2, 3, number),
         stops=("\n", "\ud800stop"),
         max_tokens=16,
         sampling=Sampling(temperature=0.7, seed=number % 3),
         repeats=repeats,
+        branches=(Branch(asked=(4, 5)), Branch(given=(9,), asked=(number,))) if choices else (),
     )
 
 

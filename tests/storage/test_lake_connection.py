@@ -11,6 +11,7 @@ from lake_builders import digest, make_score
 
 from evals.errors import LakeError
 from storage.connection import Lake, LakeConfig, Transaction, open_lake, transaction
+from storage.migrate import load_migrations
 from storage.scores import load_scores, put_scores
 from storage.tables import TABLES, column_docs
 
@@ -33,7 +34,7 @@ def test_processes_that_make_one_lake_at_once_all_succeed(
     for worker in workers:
         assert worker.stdout.readline() == "ready\n"
     (tmp_path / "go").touch()
-    assert [worker.stdout.readline() for worker in workers] == ["2\n"] * 3
+    assert [worker.stdout.readline() for worker in workers] == [f"{len(load_migrations())}\n"] * 3
     assert [worker.wait() for worker in workers] == [0] * 3
 
 

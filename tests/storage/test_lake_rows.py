@@ -22,7 +22,7 @@ from lake_builders import (
 
 from evals.errors import LakeError
 from evals.evaluation import EvaluationState
-from evals.response import FinishReason, Response
+from evals.response import FinishReason, LogLikelihood, Response
 from evals.scoring import WITH_SCORE, Outcome, Score
 from storage.checkpoints import CheckpointState
 from storage.connection import Lake
@@ -41,13 +41,25 @@ ROUND_TRIP = settings(
 )
 
 
+LOG_LIKELIHOODS = st.lists(
+    st.builds(
+        LogLikelihood,
+        log_prob=st.floats(allow_nan=False, allow_infinity=False),
+        greedy=st.booleans(),
+    ),
+    max_size=3,
+).map(tuple)
+
+
 @st.composite
 def any_response(draw: st.DrawFn, number: int) -> Response:
-    failed = draw(st.booleans())
+    kind = draw(st.sampled_from(("text", "choices", "error")))
+    failed = kind == "error"
     return Response(
         request_id=digest(number),
         repeat=draw(st.integers(0, 3)),
-        text=None if failed else draw(ANY_TEXT),
+        text=draw(ANY_TEXT) if kind == "text" else None,
+        log_likelihoods=draw(LOG_LIKELIHOODS) if kind == "choices" else None,
         token_ids=tuple(draw(st.lists(INTS, max_size=4))),
         finish_reason=FinishReason.ERROR if failed else FinishReason.LENGTH,
         prompt_tokens=draw(st.integers(0, 2**31 - 1)),

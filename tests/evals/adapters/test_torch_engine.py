@@ -17,7 +17,7 @@ from evals.adapters.torch_engine import TorchEngine, batches, fingerprint_engine
 from evals.checkpoint import inspect_checkpoint
 from evals.engine import EngineSettings
 from evals.errors import EngineError
-from evals.plan import Request, Sampling, build_request
+from evals.plan import Branch, Request, Sampling, build_request
 from evals.response import FinishReason, Response
 from evals.task import RequestKind
 
@@ -339,3 +339,40 @@ def test_the_fingerprint_says_what_can_move_an_answer(little: Path) -> None:
     assert version("transformers") in told.version
     assert (told.compiled, told.tensor_parallel, told.pipeline_parallel) == (False, 1, 1)
     assert told.device
+
+
+def test_log_likelihoods_are_those_of_transformers(
+    engine: TorchEngine, reference: Any, prompts: list[tuple[int, ...]]
+) -> None:
+    import torch
+
+    prompt, asked = prompts[5][:-6], (prompts[5][-6:], prompts[4][:2])
+    request = build_request(
+        task="words",
+        item_id="any",
+        kind=RequestKind.LOG_LIKELIHOOD,
+        token_ids=prompt,
+        stops=(),
+        max_tokens=6,
+        sampling=Sampling(),
+        repeats=2,
+        branches=tuple(Branch(asked=tokens) for tokens in asked),
+    )
+    first, second = engine.generate([request])
+    assert (first.repeat, second.repeat) == (0, 1)
+    assert first.log_likelihoods == second.log_likelihoods
+    assert first.log_likelihoods is not None
+    for tokens, found in zip(asked, first.log_likelihoods, strict=True):
+        ids = torch.tensor([[*prompt, *tokens]])
+        labels = torch.tensor([[-100] * len(prompt) + list(tokens)])
+        loss = reference(input_ids=ids, labels=labels).loss.detach()
+        assert found.log_prob == pytest.approx(-float(loss) * len(tokens), abs=1e-4)
+    greedy = generated(reference, prompt)
+    forced = replace(request, branches=(Branch(asked=tuple(greedy[:4])),), repeats=(0,))
+    (told,) = one(engine, forced).log_likelihoods or ()
+    assert told.greedy
+
+
+def test_a_branch_with_a_token_that_the_model_has_not_is_refused(engine: TorchEngine) -> None:
+    request = replace(ask((1, 2)), branches=(Branch(asked=(10**6,)),))
+    assert "1000000" in (one(engine, request).error or "")
