@@ -15,6 +15,7 @@ import typer
 
 from evals.errors import PawlError
 from pipelines.commands import (
+    bench,
     checks,
     comparison,
     demo,
@@ -60,6 +61,7 @@ app.command("gate")(comparison.gate)
 app.command("why")(promotion.why)
 app.command("promote")(promotion.promote)
 app.command("stat")(statistics.stat)
+app.command("bench")(bench.bench)
 app.add_typer(lab.app, name="lab")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(sandbox.app, name="sandbox")

@@ -28,6 +28,7 @@ STAGES = {
     "answers": "answers",
     "scores": "scores",
     "steps": "training steps",
+    "runs": "runs of both sides",
 }
 
 

@@ -225,6 +225,10 @@ class VllmEngine:
         for key in left:
             del waiting[key]
 
+    def reset_prefix_cache(self) -> None:
+        """Forget which prompts were read."""
+        self._engine.reset_prefix_cache()
+
     def close(self) -> None:
         """Drop the engine."""
         del self._engine

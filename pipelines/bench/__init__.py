@@ -1,0 +1,1 @@
+"""Speed, measured against the alternative in the same run on the same machine."""
