@@ -29,6 +29,7 @@ from evals.scoring import Score
 from evals.suite import Suite, TaskEntry
 from evals.task import AnyTask
 from evals.tasks.registry import GENERATED, build_task
+from pipelines.checkpoints.pin import kept_folder
 from pipelines.services.parts import ray_token, running_head
 from pipelines.work import AnswerIntoSpool, BuildEngine
 from storage.checkpoints import CheckpointState
@@ -63,18 +64,35 @@ def set_library_environment(project: Project) -> None:
         os.environ.setdefault("HF_DATASETS_CACHE", str(project.state / "datasets"))
 
 
-def find_checkpoint(target: str, project: Project) -> tuple[Path, tuple[str, int]]:
-    """Return folder and name of a checkpoint given by path, ``RUN@STEP`` or ``channel:NAME``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundCheckpoint:
+    """Where a checkpoint is."""
+
+    folder: Path
+    """To read it from."""
+    own_folder: Path
+    """Where it was found."""
+    name: tuple[str, int]
+    """Run and step."""
+
+
+def find_checkpoint(target: str, project: Project) -> FoundCheckpoint:
+    """Return where a checkpoint is that is given by path, ``RUN@STEP`` or ``channel:NAME``.
 
     Raises:
         InputError: A name that the lake does not know.
     """
     is_name = target.startswith(CHANNEL) or ("@" in target and "/" not in target)
     if Path(target).exists() or not is_name:
-        return Path(target), name_of(Path(target))
+        folder = Path(target)
+        return FoundCheckpoint(folder=folder, own_folder=folder, name=name_of(folder))
     with project.open_store() as store:
-        stored = load_checkpoint(target, store)
-    return Path(stored.ref.path), (stored.ref.run, stored.ref.step)
+        found = load_checkpoint(target, store).ref
+    return FoundCheckpoint(
+        folder=kept_folder(found, project),
+        own_folder=Path(found.path),
+        name=(found.run, found.step),
+    )
 
 
 def load_suite_tasks(suite: Suite, project: Project) -> dict[str, AnyTask]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from evals.checkpoint import CheckpointFolder, inspect_checkpoint, unchanged
 from evals.errors import CheckpointError, CheckpointVanished, InputError, LakeError
+from evals.evaluation import CheckpointRef
 from pipelines.checkpoints.contents import Contents, measure_model, read_contents
 from storage.connection import sync_path
 from storage.locks import file_lock
@@ -44,6 +45,12 @@ def pinned_folder(run: str, step: int, project: Project) -> Path:
             "give the run a name of letters, digits and . _ + - in pawl.yaml: runs: name",
         )
     return project.state / PINS / run / str(step)
+
+
+def kept_folder(checkpoint: CheckpointRef, project: Project) -> Path:
+    """Return where a checkpoint's files are: its pin if there is one, else where it was found."""
+    pinned = pinned_folder(checkpoint.run, checkpoint.step, project)
+    return pinned if pinned.is_dir() else Path(checkpoint.path)
 
 
 def pin(sighting: Sighting, project: Project) -> Path:

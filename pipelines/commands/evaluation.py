@@ -57,10 +57,12 @@ def evaluate_checkpoint(
     where = find_project(project)
     set_library_environment(where)
     wanted = choose_suite(suite, tasks).limited(limit, repeats)
-    path, found = find_checkpoint(checkpoint, where)
-    called = parse_name(name) if name else found
+    found = find_checkpoint(checkpoint, where)
+    called = parse_name(name) if name else found.name
     with progress_bars() as progress:
-        prepared = prepare(path, called, wanted, where, progress=progress)
+        prepared = prepare(
+            found.folder, called, wanted, where, own_folder=found.own_folder, progress=progress
+        )
         if not dry_run:
             with where.open_store(create=True) as store:
                 if again:

@@ -19,7 +19,7 @@ from evals.evaluation import CheckpointRef
 from evals.gate import Decision
 from evals.scoring import Outcome
 from evals.suite import load_suite
-from pipelines.checkpoints.pin import pin, pinned_folder, unpin
+from pipelines.checkpoints.pin import kept_folder, pin, pinned_folder, unpin
 from pipelines.checkpoints.run_folder import find_run
 from pipelines.console import share
 from pipelines.deciding import (
@@ -259,11 +259,9 @@ class Chain:
         Raises:
             CheckpointError: Neither is there, or they are other weights by now.
         """
-        own_folder = load_checkpoint(holder.name, store).ref.path
-        pinned = pinned_folder(holder.run, holder.step, self._project)
-        folder = pinned if pinned.is_dir() else Path(own_folder)
-        name = (holder.run, holder.step)
-        found = prepare_once(self._project.folder, folder, own_folder, name, suite)
+        known = load_checkpoint(holder.name, store).ref
+        folder, name = kept_folder(known, self._project), (holder.run, holder.step)
+        found = prepare_once(self._project.folder, folder, known.path, name, suite)
         if found.evaluation.checkpoint.digest != holder.digest:
             raise CheckpointError("other weights by now", str(folder), "bring the old ones back")
         return found

@@ -14,6 +14,7 @@ from promotion_lake import FAILS, OPEN, evaluation_of, open_project, put, write_
 from evals.evaluation import EvaluationState
 from evals.gate import REASONS
 from pipelines import cli
+from pipelines.checkpoints.pin import pinned_folder
 from pipelines.evaluating import find_checkpoint
 from pipelines.standing import REMEDIES
 from storage.project import find_project
@@ -165,8 +166,17 @@ def test_a_channels_holder_is_a_checkpoint_everywhere(held: Path, pawl: Pawl) ->
     told = document(pawl("gate", "r@3", "--against", "channel:production", *policy))
     assert told["baseline"] == "r@1"
     assert document(pawl("why", "channel:production", "--json"))["checkpoint"] == "r@1"
-    folder, name = find_checkpoint("channel:production", find_project(held))
-    assert (str(folder), name) == ("/nowhere", ("r", 1))
+    found = find_checkpoint("channel:production", find_project(held))
+    assert (str(found.folder), found.name) == ("/nowhere", ("r", 1))
+
+
+def test_a_pinned_checkpoint_is_read_from_its_pin(held: Path) -> None:
+    project = find_project(held)
+    pinned = pinned_folder("r", 1, project)
+    pinned.mkdir(parents=True)
+    found = find_checkpoint("r@1", project)
+    pinned.rmdir()
+    assert (found.folder, str(found.own_folder)) == (pinned, "/nowhere")
 
 
 def test_a_channel_without_a_holder_is_no_checkpoint(project: Path, pawl: Pawl) -> None:
