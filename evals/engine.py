@@ -6,6 +6,7 @@ checkpoint and the settings.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from evals.checkpoint import CheckpointFolder
 from evals.errors import InputError
 from evals.identity import fingerprint
 from evals.plan import Request
-from evals.response import FinishReason, Response
+from evals.response import FinishReason, LogLikelihood, Response
 
 FAST_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 """Processor flags without which bfloat16 on a CPU is emulated and several times slower."""
@@ -144,6 +145,22 @@ def error_response(request: Request, repeat: int, error: str) -> Response:
         prompt_tokens=request.prompt_tokens,
         output_tokens=0,
         error=error,
+    )
+
+
+def choices_response(request: Request, repeat: int, found: Sequence[LogLikelihood]) -> Response:
+    """Return the row of a request's log-likelihoods; an error where one of them is not finite."""
+    if not all(math.isfinite(one.log_prob) for one in found):
+        return error_response(request, repeat, "engine: a log-probability is not finite")
+    return Response(
+        request_id=request.request_id,
+        repeat=repeat,
+        text=None,
+        token_ids=(),
+        finish_reason=FinishReason.STOP,
+        prompt_tokens=request.prompt_tokens,
+        output_tokens=0,
+        log_likelihoods=tuple(found),
     )
 
 

@@ -237,7 +237,12 @@ def refuse_unfitting(evaluation_id: str, owed: Sequence[Request], store: Store) 
 
 def does_not_fit(request: Request, repeat: int) -> Response:
     """Return the response to a prompt that leaves no room for an answer: an error, not a cut."""
-    tokens = request.prompt_tokens
+    shared, branches = len(request.token_ids), request.branches
+    if any(not one.asked or shared + len(one.given) == 0 for one in branches):
+        return error_response(
+            request, repeat, "choice_without_tokens: the tokenizer gives none, or no context"
+        )
+    tokens = shared + max((len(one.given) + len(one.asked) for one in branches), default=0)
     return error_response(
         request, repeat, f"prompt_does_not_fit: {tokens} tokens leave no room for an answer"
     )

@@ -199,7 +199,8 @@ def choice_request(
     """Return the request for the log-likelihoods of an item's choices.
 
     All its branches share one prompt: what their contexts begin with alike. Its budget is that of
-    the longest choice, or 0 where one of them does not fit into the context.
+    the longest choice, or 0 where one of them has no tokens or does not fit into the context: it is
+    never sent then.
 
     Args:
         spec: Of the task.
@@ -208,16 +209,17 @@ def choice_request(
         context_tokens: Longest prompt plus answer.
 
     Raises:
-        InputError: There is no choice, or one without tokens.
+        InputError: There is no choice.
     """
-    if not choices or not all(context and asked for context, asked in choices):
+    if not choices:
         raise InputError(
-            "a choice or its context has no tokens",
-            f"task {spec.name}, item {item.item_id}",
-            "leave the item out of the task, or correct its choices",
+            "there are no choices", f"task {spec.name}, item {item.item_id}", "correct the task"
         )
     shared = count_shared([context for context, _ in choices])
-    fits = all(len(context) + len(asked) <= context_tokens for context, asked in choices)
+    fits = all(
+        context and asked and len(context) + len(asked) <= context_tokens
+        for context, asked in choices
+    )
     return build_request(
         task=spec.name,
         item_id=item.item_id,

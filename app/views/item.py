@@ -60,7 +60,7 @@ def _show_answer(answer: Answer, count: int, evaluation_id: str) -> None:
         facts.append("not scored")
     else:
         facts += [f"outcome {score.outcome.value}", f"score {percent(score.value)}"]
-    if response is not None:
+    if response is not None and response.log_likelihoods is None:
         facts += [
             f"finish reason {response.finish_reason.value}",
             f"{response.prompt_tokens} prompt tokens",

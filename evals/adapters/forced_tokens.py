@@ -58,9 +58,14 @@ class ForcedTokens(LogitsProcessor):  # type: ignore[misc,unused-ignore]
                 self._forced[old] = replaced
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return the logits with all but the token that is next set to minus infinity."""
-        for row, (tokens, generated) in self._forced.items():
-            token = tokens[min(len(generated), len(tokens) - 1)]
-            logits[row] = float("-inf")
-            logits[row, token] = 0.0
+        """Return the logits; of a row whose tokens are not all there only the next one is left."""
+        due = {
+            row: tokens[len(generated)]
+            for row, (tokens, generated) in self._forced.items()
+            if len(generated) < len(tokens)
+        }
+        if due:
+            rows = torch.tensor(list(due), device=logits.device)
+            logits[rows] = float("-inf")
+            logits[rows, torch.tensor(list(due.values()), device=logits.device)] = 0.0
         return logits

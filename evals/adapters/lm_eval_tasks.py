@@ -174,12 +174,16 @@ class LmEvalTask:
     def _primary(self) -> tuple[str, str]:
         """Return the primary metric and filter: the suite's, or the task's first."""
         filters = [ensemble.name for ensemble in self._task._filters]
-        metrics = [metric_name(entry) for entry in self._task.config.metric_list or []]
+        metrics = self._metrics()
         if not metrics:
-            raise InputError("lists no metric", f"task {self._entry.task}", "use another task")
+            raise InputError(
+                "lists no metric that an item has by itself",
+                f"task {self._entry.task}",
+                "use another task: an evaluation's scores are items' scores",
+            )
         if self._entry.metric is None:
             chosen = PREFERRED_FILTER if PREFERRED_FILTER in filters else filters[0]
-            return self._first(metrics), chosen
+            return metrics[0], chosen
         metric, chosen = (part.strip() for part in self._entry.metric.split(","))
         if metric not in metrics or chosen not in filters:
             raise InputError(
@@ -189,9 +193,9 @@ class LmEvalTask:
             )
         return metric, chosen
 
-    def _first(self, metrics: Sequence[str]) -> str:
-        """Return the metric that is the primary one where the suite names none."""
-        return metrics[0]
+    def _metrics(self) -> list[str]:
+        """Return the metrics that an item has by itself, in lm-eval's order."""
+        return [metric_name(entry) for entry in self._task.config.metric_list or []]
 
     def _direction(self, metric: str) -> bool:
         directions = self._task.higher_is_better()
@@ -316,11 +320,17 @@ class LmEvalChoices(LmEvalTask):
     def _is_binary(self, metric: str) -> bool:
         """Return whether it is lm-eval's own accuracy: a task's own rule may give parts of one."""
         own_rule = callable(self._task.config.process_results)
-        return metric in {"acc", "acc_norm", "acc_mutual_info", "exact_match"} and not own_rule
+        return metric in ITEM_METRICS and not own_rule
 
-    def _first(self, metrics: Sequence[str]) -> str:
-        """Return the first metric that is a score: a perplexity is none."""
-        return next((metric for metric in metrics if "perplexity" not in metric), metrics[0])
+    def _metrics(self) -> list[str]:
+        """Return the metrics that an item has by itself: f1 and perplexity are of all together.
+
+        A task that lists none has lm-eval's own; one with a rule of its own may have any.
+        """
+        listed = super()._metrics() or list(self._task._metric_fn_list)
+        if callable(self._task.config.process_results):
+            return listed
+        return [metric for metric in listed if metric in ITEM_METRICS]
 
     def choices(self, item: Item, *, chat: bool) -> tuple[Choice, ...]:
         """Return lm-eval's own pairs of context and continuation."""
@@ -343,17 +353,20 @@ class LmEvalChoices(LmEvalTask):
         doc = self._documents[item.item_id]
         try:
             with redirected(self._mirror):
-                results = self._task.process_results(
-                    doc, [(one.log_prob, one.greedy) for one in found]
-                )
+                pairs = [(one.log_prob, one.greedy) for one in found]
+                results = self._task.process_results(doc, pairs)
         except PawlError:
             raise
         except Exception as bad:  # noqa: BLE001  a task's scorer may raise anything
             return Judgement(value=None, error=f"{type(bad).__name__}: {bad}")
-        likeliest = max(range(len(found)), key=lambda place: found[place].log_prob)
-        answer = str(likeliest) if len(found) > 1 else None
+        values = [one.log_prob for one in found]
+        told = len(found) > 1 and self.spec.metric == "acc"
+        answer = str(values.index(max(values))) if told else None
         return Judgement(value=value_of(results, self.spec.metric), answer=answer)
 
+
+ITEM_METRICS = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
+"""lm-eval's metrics of choice tasks that each item has by itself, 0 or 1."""
 
 KINDS: dict[str, type[LmEvalGeneration | LmEvalChoices]] = {
     "generate_until": LmEvalGeneration,

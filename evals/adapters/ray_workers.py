@@ -12,7 +12,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,10 +74,15 @@ def write_once(file: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w") as written:
             written.write(text)
-        with suppress(FileExistsError):
+        try:
             os.link(draft, file)
+        except FileExistsError:
+            return
+        except OSError:
+            # A file system without hard links: who writes at the same moment may be overwritten.
+            Path(draft).replace(file)
     finally:
-        Path(draft).unlink()
+        Path(draft).unlink(missing_ok=True)
 
 
 @contextmanager

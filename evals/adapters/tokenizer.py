@@ -69,6 +69,12 @@ class PromptEncoder:
         if context == "":
             asked = self._ids(continuation, special=False)
             first = self._bos if self._bos is not None else self._tokenizer.eos_token_id
+            if first is None:
+                raise CheckpointError(
+                    "the tokenizer names neither a BOS nor an end token to begin a text with",
+                    "tokenizer_config.json",
+                    "copy the tokenizer's files of the base model into the folder",
+                )
             return (first,), asked[1:] if asked[:1] == (first,) else asked
         special = isinstance(context, str)
         text = context if isinstance(context, str) else str(self._render(context, tokenize=False))

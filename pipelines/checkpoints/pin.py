@@ -48,9 +48,9 @@ def pinned_folder(run: str, step: int, project: Project) -> Path:
 
 
 def kept_folder(checkpoint: CheckpointRef, project: Project) -> Path:
-    """Return where a checkpoint's files are: its pin if there is one, else where it was found."""
+    """Return where a checkpoint's files are: its pin if that is whole, else where it was found."""
     pinned = pinned_folder(checkpoint.run, checkpoint.step, project)
-    return pinned if pinned.is_dir() else Path(checkpoint.path)
+    return pinned if is_whole(pinned) else Path(checkpoint.path)
 
 
 def pin(sighting: Sighting, project: Project) -> Path:

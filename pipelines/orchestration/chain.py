@@ -27,6 +27,7 @@ from pipelines.deciding import (
     decide_for_channel,
     holder_is_owed,
     read_rules,
+    sync_channel,
 )
 from pipelines.evaluating import (
     Prepared,
@@ -126,12 +127,11 @@ class Chain:
         first: without it there would be nothing to compare with.
         """
         with self._project.open_store(create=True) as store:
-            wanted = [*self._holders_owed(store), *self._prepared(store)]
-            for prepared in wanted:
+            asked = self._ask_holders(store)
+            for prepared in self._prepared(store):
                 generate(prepared, store, self._project, progress=self._report)
-                if prepared.evaluation.checkpoint.name != self._name:
-                    score(prepared, store)
-        return tuple(one.evaluation.evaluation_id for one in wanted)
+                asked.append(prepared.evaluation.evaluation_id)
+        return tuple(asked)
 
     def owed(self) -> int:
         """Return how many responses are still to come."""
@@ -231,27 +231,27 @@ class Chain:
     def _suite_of(self, channel: str) -> str:
         return self._project.named_file(self._project.file.channels[channel].suite)
 
-    def _holders_owed(self, store: LakeStore) -> tuple[Prepared, ...]:
-        """Return the evaluations that the channels' holders are owed before a comparison.
+    def _ask_holders(self, store: LakeStore) -> list[str]:
+        """Return the evaluations that channels' holders were owed before a comparison, done now.
 
         A holder that is on disk no more can't be evaluated again; the verdict is open then.
         """
-        owed: dict[str, Prepared] = {}
+        asked: dict[str, None] = {}
         ours = {one.evaluation.suite: one.evaluation for one in self._prepared(store)}
-        watched = [one for one in store.channels() if one.name in self._project.file.channels]
-        for channel in watched:
-            evaluation, holder = ours.get(channel.suite), channel.holder
-            if holder is None or evaluation is None:
-                continue
-            if not holder_is_owed(channel, evaluation, store):
+        for name in self._project.file.channels:
+            channel = sync_channel(name, self._project, store, SCHEDULE)
+            evaluation, holder = ours[channel.suite], channel.holder
+            if holder is None or not holder_is_owed(channel, evaluation, store):
                 continue
             try:
-                one = self._prepare_holder(holder, self._suite_of(channel.name), store)
+                one = self._prepare_holder(holder, self._suite_of(name), store)
+                generate(one, store, self._project, progress=self._report)
+                score(one, store)
             except CheckpointError as gone:
-                self._log(f"{holder.name}, which {channel.name} points to, is not asked: {gone}")
+                self._log(f"{holder.name}, which {name} points to, is not asked: {gone}")
             else:
-                owed[one.evaluation.evaluation_id] = one
-        return tuple(owed.values())
+                asked[one.evaluation.evaluation_id] = None
+        return list(asked)
 
     def _prepare_holder(self, holder: Holder, suite: str, store: LakeStore) -> Prepared:
         """Return a holder's evaluation ready to run, from its pin or else from its own folder.

@@ -66,13 +66,20 @@ def test_an_item_of_which_one_choice_does_not_fit_is_not_cut(
     if not fits:
         score = score_response(FirstIsRight(), ITEM, does_not_fit(request, 0))
         assert (score.outcome, score.value) == (Outcome.ERRORED, None)
-        assert "does_not_fit: 6 tokens" in (score.detail or "")
+        assert "does_not_fit: 5 tokens" in (score.detail or "")
 
 
-@pytest.mark.parametrize("encoded", [[], [((1,), ())], [((), (1,))]])
-def test_choices_without_tokens_are_named(encoded: Encoded) -> None:
+@pytest.mark.parametrize("encoded", [[((1,), ())], [((), (1,))]])
+def test_an_item_with_a_choice_without_tokens_is_an_error_of_its_own(encoded: Encoded) -> None:
+    request = choice_request(SPEC, ITEM, encoded, 100)
+    score = score_response(FirstIsRight(), ITEM, does_not_fit(request, 0))
+    assert (score.outcome, score.value) == (Outcome.ERRORED, None)
+    assert "choice_without_tokens" in (score.detail or "")
+
+
+def test_an_item_without_choices_is_named() -> None:
     with pytest.raises(InputError, match="item 1"):
-        choice_request(SPEC, ITEM, encoded, 100)
+        choice_request(SPEC, ITEM, [], 100)
 
 
 @pytest.mark.parametrize(("values", "right"), [((-1.0, -2.0), 1.0), ((-2.0, -1.0), 0.0)])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from command_line import RunPawl, read_json
 
+from evals.adapters.vllm_answers import group_branches
 from evals.response import LogLikelihood
 from storage.project import find_project
 
@@ -30,6 +31,11 @@ TASKS: dict[str, tuple[list[dict[str, Any]], str]] = {
         "output_type: multiple_choice\ndoc_to_text: '{{q}}'\n"
         "doc_to_choice: ['blue {{n}}', 'the green of the sea in the evening', red]\n"
         "doc_to_target: 0\n",
+    ),
+    "stems": (
+        [{"q": f"Is {n} larger than 2? Say which, A for yes or B for no:"} for n in range(4)],
+        "output_type: multiple_choice\ndoc_to_text: '{{q}}'\n"
+        "doc_to_choice: [the answer is A, the answer is B]\ndoc_to_target: 0\n",
     ),
     "readings": (
         [{"q": "Once:", "a": TEXT + str(n)} for n in range(3)],
@@ -93,25 +99,24 @@ def test_log_likelihoods_are_those_of_a_forward_pass(evaluated: Path, smollm2: P
                 )
                 assert found.greedy == expected.greedy
                 compared[request.task] += 1
-    assert compared == {"labels": 12, "endings": 12, "readings": 3}
+    assert compared == {"labels": 12, "endings": 12, "stems": 8, "readings": 3}
 
 
 def test_each_way_of_asking_was_taken(evaluated: Path) -> None:
-    """Labels after one prompt; endings of several tokens; texts that are longer than the prompt."""
     with find_project(evaluated).open_store() as store:
         evaluation = store.find_evaluations()[0].evaluation
         requests = store.requests(evaluation.evaluation_id)
-    shapes = {
-        name: {
-            (len(one.branches), min(len(b.asked) for b in one.branches) > len(one.token_ids))
-            for one in requests
-            if one.task == name
-        }
-        for name in TASKS
+    ways: dict[str, set[tuple[int, bool, bool]]] = {name: set() for name in TASKS}
+    for request in requests:
+        for group in group_branches(request, forces=True):
+            way = (len(group.places), bool(group.stem), group.forced)
+            ways[request.task].add(way)
+    assert ways == {
+        "labels": {(2, False, True)},
+        "endings": {(1, True, True)},
+        "stems": {(2, True, True)},
+        "readings": {(1, True, False)},
     }
-    assert shapes == {"labels": {(2, False)}, "endings": {(3, False)}, "readings": {(1, True)}}
-    labels = [one for one in requests if one.task == "labels"]
-    assert {len(branch.asked) for one in labels for branch in one.branches} == {1}
 
 
 def test_an_item_shows_its_log_likelihoods(evaluated: Path, run_pawl: RunPawl) -> None:

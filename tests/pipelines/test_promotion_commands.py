@@ -16,6 +16,7 @@ from evals.gate import REASONS
 from pipelines import cli
 from pipelines.checkpoints.pin import pinned_folder
 from pipelines.evaluating import find_checkpoint
+from pipelines.lab.model import WARM
 from pipelines.standing import REMEDIES
 from storage.project import find_project
 from storage.sightings import Sighting, SightingState, put_sightings
@@ -173,9 +174,11 @@ def test_a_channels_holder_is_a_checkpoint_everywhere(held: Path, pawl: Pawl) ->
 def test_a_pinned_checkpoint_is_read_from_its_pin(held: Path) -> None:
     project = find_project(held)
     pinned = pinned_folder("r", 1, project)
-    pinned.mkdir(parents=True)
+    shutil.copytree(WARM, pinned)
     found = find_checkpoint("r@1", project)
-    pinned.rmdir()
+    (pinned / "config.json").unlink()
+    assert str(find_checkpoint("r@1", project).folder) == "/nowhere"
+    shutil.rmtree(pinned)
     assert (found.folder, str(found.own_folder)) == (pinned, "/nowhere")
 
 

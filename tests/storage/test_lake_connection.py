@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from conftest import Start
-from lake_builders import digest, make_score
+from lake_builders import digest, make_response, make_score
 
 from evals.errors import LakeError
 from storage.connection import Lake, LakeConfig, Transaction, open_lake, transaction
-from storage.migrate import load_migrations
+from storage.migrate import apply_pending, load_migrations
+from storage.responses import load_responses, put_responses
 from storage.scores import load_scores, put_scores
 from storage.tables import TABLES, column_docs
 
@@ -68,6 +69,21 @@ def test_older_schema_is_not_read_as_if_it_were_new(sqlite_lake: LakeConfig) -> 
         transaction(lake, lambda tx: tx.change("DELETE FROM lake.migrations"))
     with pytest.raises(LakeError, match="schema is 0"), open_lake(sqlite_lake, read_only=True):
         pass
+
+
+def test_rows_of_an_older_schema_stay_when_it_is_brought_up(lake: Lake) -> None:
+    responses = [make_response(number) for number in range(5)]
+    put_responses(lake, "e", responses)
+    older = (
+        "ALTER TABLE lake.responses DROP COLUMN log_likelihoods; "
+        "ALTER TABLE lake.requests DROP COLUMN branches; "
+        "DELETE FROM lake.migrations WHERE version > 2"
+    )
+    transaction(lake, lambda tx: tx.run_script(older))
+    apply_pending(lake)
+    found = {response.request_id: response for response in load_responses(lake, "e")}
+    assert found == {response.request_id: response for response in responses}
+    assert put_responses(lake, "e", [make_response(9)]) == 1
 
 
 def test_other_ducklake_format_is_refused(sqlite_lake: LakeConfig) -> None:

@@ -233,3 +233,37 @@ def test_a_kind_of_request_that_is_not_answered_is_refused(tmp_path: Path) -> No
     )
     with pytest.raises(InputError, match="loglikelihood_rolling"):
         load_tasks([TaskEntry(task="mine")], Mirror(None), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "chosen"),
+    [("[{metric: f1}, {metric: acc}]", "acc"), ("null", "acc")],
+)
+def test_the_primary_metric_is_one_that_an_item_has_by_itself(
+    tmp_path: Path, metrics: str, chosen: str
+) -> None:
+    own_task(
+        tmp_path,
+        "multiple_choice",
+        "doc_to_choice: '{{c}}'",
+        "doc_to_target: 0",
+        f"metric_list: {metrics}",
+    )
+    (task,) = load_tasks([TaskEntry(task="mine")], Mirror(None), tmp_path)
+    assert (task.spec.metric, task.spec.binary) == (chosen, True)
+
+
+@pytest.mark.parametrize("metric", [None, "f1,none"])
+def test_a_metric_of_all_items_together_is_refused_before_anything_is_asked(
+    tmp_path: Path, metric: str | None
+) -> None:
+    own_task(
+        tmp_path,
+        "multiple_choice",
+        "doc_to_choice: '{{c}}'",
+        "doc_to_target: 0",
+        "metric_list: [{metric: f1}]",
+    )
+    (task,) = load_tasks([TaskEntry(task="mine", metric=metric)], Mirror(None), tmp_path)
+    with pytest.raises(InputError, match="mine"):
+        _ = task.spec
