@@ -203,9 +203,10 @@ def append_row(file: Path, row: TableRow) -> None:
 
 
 def summarize_table(rows: Sequence[TableRow], plan: TablePlan) -> list[str]:
-    """Return what the rows come to, a sentence each."""
+    """Return what the rows come to, a sentence each; the same weights count once."""
     faulty = [row for row in rows if row.run != SOUND and row.step > plan.from_step]
-    sound = [row for row in rows if row not in faulty and row.verdict != FIRST]
+    others = [row for row in rows if row not in faulty and row.verdict != FIRST]
+    sound = list({row.digest: row for row in others}.values())
     twice = [digests for digests in trained_twice(rows, plan).values() if len(digests) > 1]
     return [
         f"{count(faulty, Verdict.PASS)} of {len(faulty)} checkpoints after the fault PASSed, "
