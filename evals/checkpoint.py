@@ -353,13 +353,18 @@ def name_of(path: Path) -> tuple[str, int]:
 
     >>> name_of(Path("/runs/grpo-7b/checkpoint-400"))
     ('grpo-7b', 400)
+    >>> name_of(Path("/runs/lab/checkpoints/step_30"))
+    ('lab', 30)
     >>> name_of(Path("/models/SmolLM2"))
     ('SmolLM2', 0)
     """
     resolved = Path(path).resolve()
     found = STEP_IN_NAME.match(resolved.name)
-    if found and resolved.parent.name:
-        return run_name(resolved.parent.name), int(found.group(1))
+    above = resolved.parent
+    if above.name == "checkpoints" and above.parent.name:
+        above = above.parent
+    if found and above.name:
+        return run_name(above.name), int(found.group(1))
     return run_name(resolved.name), 0
 
 

@@ -348,11 +348,30 @@ class LmEvalChoices(LmEvalTask):
             for text, said, *_ in pairs
         )
 
+    def _hold_target(self, doc: Any) -> None:
+        """Hold that an item's target is among its choices: lm-eval scores it as wrong else.
+
+        Raises:
+            ValueError: It is not.
+        """
+        if self._task.OUTPUT_TYPE != "multiple_choice" or callable(
+            self._task.config.process_results
+        ):
+            return
+        task = self._task
+        choices = task.doc_to_choice(doc)
+        target = task.doc_to_text(doc) if task.multiple_input else task.doc_to_target(doc)
+        for one in target if isinstance(target, list) else [target]:
+            among = 0 <= one < len(choices) if isinstance(one, int) else one in choices
+            if not among:
+                raise ValueError(f"target {one!r} is not among the item's {len(choices)} choices")
+
     def judge_choices(self, item: Item, found: Sequence[LogLikelihood]) -> Judgement:
         """Return what lm-eval's primary metric says of the choices' log-likelihoods."""
         doc = self._documents[item.item_id]
         try:
             with redirected(self._mirror):
+                self._hold_target(doc)
                 pairs = [(one.log_prob, one.greedy) for one in found]
                 results = self._task.process_results(doc, pairs)
         except PawlError:

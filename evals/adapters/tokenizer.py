@@ -83,7 +83,7 @@ class PromptEncoder:
 
     def _ids(self, text: str, *, special: bool) -> tuple[int, ...]:
         """Return a text's ids, no end token; ``special``: the tokenizer adds its own before it."""
-        ids = list(self._tokenizer(text, add_special_tokens=special).input_ids)
+        ids = list(self._tokenizer(text, add_special_tokens=special, verbose=False).input_ids)
         if special and self._adds_eos and ids:
             ids.pop()
         return self._with_one_bos(ids)

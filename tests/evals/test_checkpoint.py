@@ -201,6 +201,7 @@ def test_the_separate_template_file_wins(folder: Path) -> None:
     [
         ("/runs/grpo-7b/checkpoint-400", ("grpo-7b", 400)),
         ("/runs/a/step_000012", ("a", 12)),
+        ("/runs/lab/checkpoints/step_30", ("lab", 30)),
         ("/runs/a/global_step_7_hf", ("a", 7)),
         ("/models/SmolLM2", ("SmolLM2", 0)),
         ("/runs/my run@home/checkpoint-3", ("my-run-home", 3)),

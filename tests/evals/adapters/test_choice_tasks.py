@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from command_line import MIRROR
 
 from evals.adapters.lm_eval_tasks import LmEvalChoices, Mirror, load_one, load_tasks, task_manager
@@ -267,3 +269,29 @@ def test_a_metric_of_all_items_together_is_refused_before_anything_is_asked(
     (task,) = load_tasks([TaskEntry(task="mine", metric=metric)], Mirror(None), tmp_path)
     with pytest.raises(InputError, match="mine"):
         _ = task.spec
+
+
+@pytest.mark.parametrize("target", ["7", "-1", "-100", "'zzz'", "[0, 5]"])
+def test_an_item_whose_target_is_no_choice_has_no_score(tmp_path: Path, target: str) -> None:
+    own_task(
+        tmp_path,
+        "multiple_choice",
+        "doc_to_choice: '{{c}}'",
+        "doc_to_target: target",
+        "metric_list: [{metric: acc}]",
+    )
+    good = {"q": "1 + 1 =", "c": ["2", "3"], "target": 0}
+    bad = {"q": "2 + 2 =", "c": ["4", "5"], "target": yaml.safe_load(target)}
+    if isinstance(bad["target"], list):
+        good["target"] = [0]
+    if isinstance(bad["target"], str):
+        good["target"] = "2"
+    lines = "".join(json.dumps(one) + "\n" for one in (good, bad))
+    (tmp_path / "items.jsonl").write_text(lines)
+    (task,) = load_tasks([TaskEntry(task="mine")], Mirror(None), tmp_path)
+    assert isinstance(task, LmEvalChoices)
+    found = [LogLikelihood(log_prob=value, greedy=False) for value in (-1.0, -2.0)]
+    right, wrong = (task.judge_choices(item, found) for item in task.items())
+    assert (right.value, right.error) == (1.0, None)
+    assert wrong.value is None
+    assert "not among" in (wrong.error or "")
