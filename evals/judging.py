@@ -11,11 +11,12 @@ from evals.task import AnyTask, ChoiceTask, Item
 
 def judge(task: AnyTask, item: Item, response: Response) -> Judgement:
     """Return what a task's own rule says of a response; of an error, the error."""
-    if response.error is not None:
-        return Judgement(value=None, error=response.error)
     if isinstance(task, ChoiceTask):
-        return task.judge_choices(item, response.log_likelihoods or ())
-    return task.judge(item, response.text or "")
+        if response.log_likelihoods is not None:
+            return task.judge_choices(item, response.log_likelihoods)
+    elif response.text is not None:
+        return task.judge(item, response.text)
+    return Judgement(value=None, error=response.error or "answer_of_another_kind than was asked")
 
 
 def score_response(task: AnyTask, item: Item, response: Response) -> Score:

@@ -24,7 +24,7 @@ class LogLikelihood:
     log_prob: float
     """Sum over the text's tokens, nats."""
     greedy: bool
-    """Whether each of its tokens is more probable than any other there; a tie is not."""
+    """Whether each of its tokens is the most probable one there; of equals at most one is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

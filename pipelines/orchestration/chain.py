@@ -236,7 +236,7 @@ class Chain:
 
         A holder that is on disk no more can't be evaluated again; the verdict is open then.
         """
-        asked: dict[str, None] = {}
+        asked = []
         ours = {one.evaluation.suite: one.evaluation for one in self._prepared(store)}
         for name in self._project.file.channels:
             channel = sync_channel(name, self._project, store, SCHEDULE)
@@ -250,8 +250,8 @@ class Chain:
             except CheckpointError as gone:
                 self._log(f"{holder.name}, which {name} points to, is not asked: {gone}")
             else:
-                asked[one.evaluation.evaluation_id] = None
-        return list(asked)
+                asked.append(one.evaluation.evaluation_id)
+        return asked
 
     def _prepare_holder(self, holder: Holder, suite: str, store: LakeStore) -> Prepared:
         """Return a holder's evaluation ready to run, from its pin or else from its own folder.

@@ -62,13 +62,13 @@ def lm_eval_pairs(
             return [made_up(*request.args) for request in requests]
 
         def _loglikelihood_tokens(self, *_: Any, **__: Any) -> Any:
-            raise NotImplementedError
+            pytest.fail("lm-eval asked for something else than log-likelihoods of texts")
 
         def loglikelihood_rolling(self, *_: Any, **__: Any) -> Any:
-            raise NotImplementedError
+            pytest.fail("lm-eval asked for something else than log-likelihoods of texts")
 
         def generate_until(self, *_: Any, **__: Any) -> Any:
-            raise NotImplementedError
+            pytest.fail("lm-eval asked for something else than log-likelihoods of texts")
 
     manager: TaskManager = task_manager(None)
     task = load_one(TaskEntry(task=name), manager, Mirror(MIRROR))
